@@ -87,7 +87,7 @@ ngx_mcp_metric_find(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
 }
 
 
-/* a name that is cut ends in a hash */
+/* copies a name; one longer than max is cut and ends in a hash */
 
 static u_char
 ngx_mcp_metric_name(u_char *dst, ngx_str_t *name, size_t max, uint64_t key)

@@ -2,7 +2,7 @@
 #include "ngx_mcp_state_sh.h"
 
 
-/* under one hold of the lock: targets, their blocks, journal bytes of each */
+/* limits of one hold of the lock: targets, blocks, journal bytes of each */
 #define NGX_MCP_SEND_TARGETS    32
 #define NGX_MCP_SEND_BLOCKS     256
 #define NGX_MCP_SEND_JOURNAL    4096
@@ -10,24 +10,24 @@
 /* groups, or items, examined under one hold of the lock */
 #define NGX_MCP_SEND_LOOK       64
 
-/* groups that get an item in one turn, and that are examined */
+/* targets that get an item in one turn; groups examined in one turn */
 #define NGX_MCP_SEND_TURN       512
 #define NGX_MCP_SEND_LOOKS      2048
 
-/* items in one turn */
+/* items delivered in one turn */
 #define NGX_MCP_SEND_DUE        64
 
-/* deliveries of a post without a pool */
+/* a post with more deliveries needs a pool */
 #define NGX_MCP_SEND_LOCAL      2
 
-/* the part of the zone that items, and that windows, may take */
+/* divisors: the parts of the zone that items, and windows, may take */
 #define NGX_MCP_ITEMS_SHARE     8
 #define NGX_MCP_WINDOWS_SHARE   16
 
-/* bytes of endpoint and tenant of a window that is opened again */
+/* a window with more bytes of endpoint and tenant is not opened again */
 #define NGX_MCP_WINDOW_NAMES    2048
 
-/* windows examined in search of the place of a new one */
+/* windows examined to find the place of a new one */
 #define NGX_MCP_WINDOW_STEPS    64
 
 #define NGX_MCP_SEND_PARTS      (2 * NGX_MCP_SEND_COUNTS + 1)
@@ -49,14 +49,14 @@ typedef struct {
     ngx_uint_t              ntext;
     ngx_mcp_event_t         event;
     ngx_mcp_log_input_t     in;
-    ngx_str_t               whole;        /* a text of one part */
+    ngx_str_t               whole;        /* the text if it has one part */
 
-    uint64_t                key;          /* of a window */
-    ngx_mcp_stage_t         stage;        /* likewise */
+    uint64_t                key;          /* of its window */
+    ngx_mcp_stage_t         stage;        /* of a record of this window */
 
     unsigned                addressed:1;
-    unsigned                joins:1;      /* a window that there is */
-    unsigned                opens:1;      /* a window */
+    unsigned                joins:1;      /* an open window */
+    unsigned                opens:1;      /* a new window */
     unsigned                not_kept:1;
 
     /* parts of a text; not initialized */
@@ -67,13 +67,13 @@ typedef struct {
 } ngx_mcp_out_t;
 
 
-/* a target, or a window (without ref), and the progress after it */
+/* a target, or (without ref) a window; after: the progress once it is done */
 
 typedef struct {
     ngx_uint_t              out;
     ngx_uint_t              room;
     ngx_mcp_ref_t           ref;
-    uint32_t                session;      /* that gets it in its log, or 0 */
+    uint32_t                session;      /* its log gets the event; or 0 */
     ngx_mcp_progress_sh_t   after;
 } ngx_mcp_target_t;
 
@@ -82,25 +82,25 @@ typedef struct {
     ngx_mcp_post_t         *post;
     ngx_mcp_out_t          *outs;
     ngx_uint_t              n;
-    ngx_mcp_ref_t           item;         /* block 0: there is none */
-    ngx_mcp_progress_sh_t   at;           /* without an item */
-    ngx_uint_t              done;         /* targets */
+    ngx_mcp_ref_t           item;         /* block 0: no item */
+    ngx_mcp_progress_sh_t   at;           /* progress if there is no item */
+    ngx_uint_t              done;         /* targets that are done */
     ngx_uint_t              looked;       /* groups examined */
     ngx_uint_t              large;
     ngx_uint_t              full;
-    ngx_uint_t              delivered;    /* targets, without an item */
-    ngx_uint_t              missed;       /* sessions */
-    ngx_msec_t              due;          /* a window that was opened */
+    ngx_uint_t              delivered;    /* targets that got the event */
+    ngx_uint_t              missed;       /* sessions that get a gap */
+    ngx_msec_t              due;          /* ms until a new window ends */
     ngx_mcp_stage_t        *staged;
-    ngx_uint_t              new;          /* not taken yet */
+    ngx_uint_t              new;          /* the post is not taken yet */
 
     /* under one hold of the lock */
 
-    ngx_uint_t              direct;       /* to sessions and calls */
-    ngx_uint_t              there;        /* of these */
-    ngx_uint_t              more;         /* there is more than that does */
+    ngx_uint_t              direct;       /* targets: sessions and calls */
+    ngx_uint_t              there;        /* of these, those that exist */
+    ngx_uint_t              more;         /* one hold does not do all */
     ngx_uint_t              looks;
-    ngx_uint_t              blocks;       /* of what is not staged */
+    ngx_uint_t              blocks;       /* of texts that are not staged */
     ngx_mcp_stage_t        *stage;        /* to be staged, or NULL */
     ngx_mcp_progress_sh_t   end;
     ngx_uint_t              ntargets;
@@ -399,7 +399,7 @@ ngx_mcp_out_prepare(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out,
 }
 
 
-/* inserts the count into the text, and makes the event of it */
+/* inserts the count into the text, and makes an event of the text */
 
 static void
 ngx_mcp_out_init(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out)
@@ -458,9 +458,7 @@ ngx_mcp_out_init(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out)
 }
 
 
-/*
- * The parts of a delivery as they are stored in an item; returns their number.
- */
+/* lists a delivery's parts as an item stores them; returns their number */
 
 static ngx_uint_t
 ngx_mcp_out_fields(ngx_mcp_out_t *out, ngx_str_t *fields)
@@ -481,9 +479,7 @@ ngx_mcp_out_fields(ngx_mcp_out_t *out, ngx_str_t *fields)
 }
 
 
-/*
- * Blocks for one target; a topic needs its record and an announcement as well.
- */
+/* blocks for a target; a topic also needs its record and an announcement */
 
 static ngx_uint_t
 ngx_mcp_out_needs(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out)
@@ -499,8 +495,9 @@ ngx_mcp_out_needs(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out)
 
 
 /*
- * NGX_OK: the next target is cur->ref; NGX_AGAIN: look further; NGX_DONE: there
- * is no more; NGX_DECLINED: the session or call is not there.
+ * Finds the next target of a delivery.  NGX_OK: it is cur->ref; NGX_AGAIN: the
+ * group of cur is none, look further; NGX_DONE: there is no further one;
+ * NGX_DECLINED: the session or call does not exist.
  */
 
 static ngx_int_t
@@ -554,7 +551,10 @@ ngx_mcp_out_next_locked(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out,
 }
 
 
-/* NGX_DONE: the session exists, and the event is not for it */
+/*
+ * Finds the target of a delivery to a session or call.  NGX_OK; NGX_DONE: the
+ * event is not for it; NGX_DECLINED: there is no such session or call.
+ */
 
 static ngx_int_t
 ngx_mcp_out_channel_locked(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out,
@@ -569,7 +569,7 @@ ngx_mcp_out_channel_locked(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out,
 
     if (out->session.data) {
 
-        /* a stored item has no session id but this reference */
+        /* an item stores this reference instead of the session's id */
 
         ngx_memzero(&head->ref, sizeof(ngx_mcp_ref_t));
 
@@ -623,9 +623,9 @@ ngx_mcp_out_channel_locked(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out,
 
 
 /*
- * One hold of the lock: all of a new post, or as much of an item as that does.
- * NGX_OK: all is done, by whomever; NGX_AGAIN: more is left, and of a new post
- * nothing was done; else as ngx_mcp_outbox_send().
+ * Delivers, under one hold of the lock, all of a new post, or a part of an
+ * item.  NGX_OK: all is done, by any worker; NGX_AGAIN: more is left, of a new
+ * post all of it; the rest is as in ngx_mcp_outbox_send().
  */
 
 static ngx_int_t
@@ -838,7 +838,7 @@ ngx_mcp_send_find_out_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd,
 
             if (!counts && snd->looks >= NGX_MCP_SEND_LOOKS) {
 
-                /* the rest in further turns */
+                /* further turns find the rest */
 
                 snd->more = 1;
                 return;
@@ -920,7 +920,7 @@ ngx_mcp_send_add_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd,
     stage = ref ? &out->in.stage : &out->stage;
     blocks = 0;
 
-    /* a target without room gets no block, nor does a window that opens */
+    /* no block: a text too large for its target, and a window that opens */
 
     if (ref ? ngx_mcp_send_fits_locked(zone, out, *ref) : out->joins) {
         blocks = stage->blocks;
@@ -965,8 +965,8 @@ ngx_mcp_send_add_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd,
 
 
 /*
- * A large text is filled outside of the lock.  NGX_AGAIN: it was, and all has
- * to be looked at again.
+ * Fills a large text outside of the lock.  NGX_AGAIN: the lock was released,
+ * so the targets have to be found again.
  */
 
 static ngx_int_t
@@ -1008,7 +1008,7 @@ ngx_mcp_send_unstage_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd)
 }
 
 
-/* makes room for all targets of this hold; 0: some of them have none */
+/* makes room for the targets; 0: some of an answered post have none */
 
 static ngx_uint_t
 ngx_mcp_send_room_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd)
@@ -1061,9 +1061,9 @@ ngx_mcp_send_room_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd)
 
 
 /*
- * Sessions drop older events for what they are about to get.  It may end the
- * transaction, so it is done before the event is taken: from then on all is
- * one transaction.
+ * Makes sessions drop older events for those they are about to get.  This may
+ * end the transaction, so it is done before the event is taken: everything
+ * from then on is one transaction.
  */
 
 static void
@@ -1164,7 +1164,7 @@ ngx_mcp_send_consume_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd)
 }
 
 
-/* the progress moves with each target, so that each may be a step */
+/* each target of an item may be a step, as the progress moves with it */
 
 static void
 ngx_mcp_send_deliver_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd,
@@ -1405,7 +1405,7 @@ ngx_mcp_send_item(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd)
 }
 
 
-/* NGX_AGAIN: the turn is over */
+/* delivers for one turn; NGX_AGAIN: more is left for another turn */
 
 static ngx_int_t
 ngx_mcp_send_turn(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd)
@@ -1532,7 +1532,7 @@ ngx_mcp_out_field(ngx_str_t *field, u_char *p, size_t len)
 }
 
 
-/* this worker delivers the item from now on; if it did before, as before */
+/* makes this worker deliver the item; nobody attends if it did not before */
 
 static void
 ngx_mcp_item_work_locked(ngx_mcp_zone_t *zone, ngx_mcp_item_sh_t *it)
@@ -1556,7 +1556,7 @@ ngx_mcp_item_work_locked(ngx_mcp_zone_t *zone, ngx_mcp_item_sh_t *it)
 }
 
 
-/* whether this worker delivers the item by itself, as nobody attends to it */
+/* whether this worker has to deliver the item, as nobody attends to it */
 
 static ngx_uint_t
 ngx_mcp_item_left_locked(ngx_mcp_zone_t *zone, ngx_mcp_item_sh_t *it)
@@ -1707,8 +1707,8 @@ ngx_mcp_coalescing_open_locked(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out)
 
 
 /*
- * There is a list of windows for each logarithm of their length, so that the
- * place of a new window is near the end of its list.
+ * There is a list of windows for each logarithm of their length, so that a new
+ * window belongs near the end of its list.
  */
 
 static void
@@ -1747,8 +1747,8 @@ ngx_mcp_coalescing_insert_locked(ngx_mcp_zone_t *zone, ngx_mcp_item_sh_t *w,
 
 
 /*
- * A record with the new text takes the place of the window.  Without room for
- * it what waits stands for this one, too, and if nothing does, a gap.
+ * Replaces the window by a record with the new text.  Without room for that,
+ * the event that waits stands for this one, too; if none waits, a gap does.
  */
 
 static void
@@ -1855,8 +1855,9 @@ ngx_mcp_outbox_due(ngx_mcp_zone_t *zone, ngx_msec_t *next)
 
 
 /*
- * NGX_OK: *ref is due; NGX_DONE: no item is due; NGX_BUSY: there are further
- * items from *at on; NGX_AGAIN: more is left for another turn.
+ * Finds an item to deliver.  NGX_OK: it is *ref; NGX_DONE: no item is due;
+ * NGX_BUSY: items from *at on are not examined yet; NGX_AGAIN: more is left
+ * for another turn.  *next: ms until the next window ends, or 0.
  */
 
 static ngx_int_t
@@ -1904,7 +1905,7 @@ ngx_mcp_outbox_next_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t *at,
 
     *next = earliest ? (ngx_msec_t) (earliest - now) : 0;
 
-    /* the item to go on with may have been delivered meanwhile */
+    /* the item at *at may have been delivered meanwhile */
 
     n = ngx_mcp_record(zone, *at, NGX_MCP_ITEM) ? at->block
                                                 : zone->root->items.head;
@@ -1936,7 +1937,7 @@ ngx_mcp_outbox_next_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t *at,
 }
 
 
-/* a window ends: its event becomes an item, and another window begins */
+/* ends a window: it becomes an item, and a new window is opened */
 
 static void
 ngx_mcp_coalescing_end_locked(ngx_mcp_zone_t *zone, ngx_mcp_item_sh_t *w)
@@ -1983,7 +1984,7 @@ ngx_mcp_coalescing_end_locked(ngx_mcp_zone_t *zone, ngx_mcp_item_sh_t *w)
     ngx_mcp_item_work_locked(zone, w);
     w->class = NGX_MCP_COALESCING_NONE;
 
-    /* its one delivery joins no window any more */
+    /* the delivery of this item must not join a window again */
 
     w->rec.flags = 0;
     w->at.opened = 1;

@@ -30,7 +30,7 @@ ngx_mcp_exclusive_join(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
 
         } else if (s) {
 
-            /* what is left of the former call */
+            /* ends requests, and skips events, of the former call */
 
             ngx_mcp_server_requests_end_locked(zone, s);
 

@@ -10,8 +10,9 @@ static void ngx_mcp_pending_delete_drop_locked(ngx_mcp_zone_t *zone,
 
 
 /*
- * The owner of an upstream session has ended.  The record becomes a pending
- * DELETE.  It keeps the group, whose endpoint and tenant the DELETE is for.
+ * The owner of an upstream session has ended: the record becomes a pending
+ * DELETE.  It keeps the reference to its group, whose endpoint and tenant the
+ * DELETE needs.
  */
 
 void
@@ -33,7 +34,7 @@ ngx_mcp_pending_delete_add_locked(ngx_mcp_zone_t *zone,
     n = ngx_mcp_number(zone, us);
     ngx_mcp_list_append(zone, &zone->root->pending_deletes, n, NGX_MCP_LINKS);
 
-    /* the oldest ones are left to the time-out of their upstreams */
+    /* drops the oldest ones; their upstreams end these sessions by time-out */
 
     while (zone->root->pending_deletes.head != n
            && zone->sh->used[NGX_MCP_PENDING_DELETE]

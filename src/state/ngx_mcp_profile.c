@@ -67,7 +67,10 @@ ngx_mcp_profile_get(ngx_mcp_zone_t *zone, ngx_str_t *key, uint64_t epoch,
 
     age = now > k->made ? now - k->made : 0;
 
-    /* a probe of an older configuration may reach another server, or none */
+    /*
+     * A probe of an older configuration is not waited for: it may reach
+     * another server, or none.
+     */
 
     if (k->probing && k->prober >= epoch && age < NGX_MCP_PROBE_MAX) {
 
@@ -88,7 +91,7 @@ ngx_mcp_profile_get(ngx_mcp_zone_t *zone, ngx_str_t *key, uint64_t epoch,
 
         if (k->prober != epoch) {
 
-            /* the first attempt may reach another server */
+            /* the first probe may reach another server now */
 
             k->kept = 0;
         }
@@ -191,8 +194,8 @@ ngx_mcp_profile_valid(ngx_mcp_profile_sh_t *k, uint64_t epoch,
 
 
 /*
- * Whether the old profile serves while an upstream that is away is probed
- * again.
+ * Whether the old profile is used while the upstream, which did not answer
+ * before, is probed again.
  */
 
 static ngx_uint_t
@@ -224,7 +227,10 @@ ngx_mcp_profile_find_locked(ngx_mcp_zone_t *zone, ngx_str_t *key)
 }
 
 
-/* profiles take an eighth of the zone at most; the oldest one is dropped */
+/*
+ * Reserves room for a profile.  All profiles take an eighth of the zone at
+ * most: the oldest ones that are not probed now are dropped.
+ */
 
 static ngx_int_t
 ngx_mcp_profile_room_locked(ngx_mcp_zone_t *zone, ngx_mcp_stage_t *stage)

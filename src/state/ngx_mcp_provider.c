@@ -2,7 +2,7 @@
 #include "ngx_mcp_state_sh.h"
 
 
-/* the key but for its last bits, which tell the upstream */
+/* the bits of a key that are stored; a hash of the upstream has the others */
 #define NGX_MCP_PROVIDER_KEY  0xffffffffffff0000ull
 
 

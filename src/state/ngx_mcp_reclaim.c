@@ -18,10 +18,13 @@
 #define NGX_MCP_ROOM_SESSIONS  4
 #define NGX_MCP_ROOM_EVENTS    256
 
-/* of a client, its tenant, the tenant's sessions, and the endpoint */
+/*
+ * Accounts that a new session may need: those of the client, its tenant, the
+ * tenant's sessions, and the endpoint.
+ */
 #define NGX_MCP_ROOM_ACCOUNTS  4
 
-/* records examined in one search for victims; sessions of a limit */
+/* records examined in one search for victims; the same for a session limit */
 #define NGX_MCP_ROOM_STEPS     16
 #define NGX_MCP_ROOM_LIMITED   8
 
@@ -31,14 +34,14 @@
 typedef struct {
     ngx_mcp_account_sh_t   *account;      /* or NULL */
     ngx_mcp_account_sh_t   *tenant;       /* or NULL */
-    ngx_mcp_ref_t           owner;        /* of an event, or none */
+    ngx_mcp_ref_t           owner;        /* of an event; otherwise none */
     ngx_mcp_room_e          room;
     ngx_uint_t              n;
-    ngx_uint_t              beside;       /* reserved before */
+    ngx_uint_t              beside;       /* blocks reserved before these */
 } ngx_mcp_room_request_t;
 
 
-/* records dropped by expiry under one hold of the lock, and sessions */
+/* records that expiry drops under one hold of the lock; sessions of these */
 #define NGX_MCP_EXPIRE_RECORDS   128
 #define NGX_MCP_EXPIRE_SESSIONS  16
 
@@ -190,8 +193,8 @@ ngx_mcp_expire_locked(ngx_mcp_zone_t *zone)
             }
 
             /*
-             * Subscriptions and requests stay until now, as the client could
-             * have come back.
+             * Subscriptions and requests were kept until now, as the client
+             * could have come back.
              */
 
             e = ngx_mcp_session_extension(zone, s);
@@ -207,7 +210,10 @@ ngx_mcp_expire_locked(ngx_mcp_zone_t *zone)
 }
 
 
-/* ends one overdue session of the first ones in a list of extensions */
+/*
+ * Ends the first overdue session among that many extensions of a list.
+ * NGX_DECLINED: there is none.
+ */
 
 static ngx_int_t
 ngx_mcp_reclaim_idle_locked(ngx_mcp_zone_t *zone, ngx_mcp_list_sh_t *list,
@@ -230,7 +236,7 @@ ngx_mcp_reclaim_idle_locked(ngx_mcp_zone_t *zone, ngx_mcp_list_sh_t *list,
             return NGX_OK;
         }
 
-        /* moves it to the end, so that others are examined next time */
+        /* the extension goes to the end: others are examined next time */
 
         ngx_mcp_list_remove(zone, list, n, offset);
         ngx_mcp_list_append(zone, list, n, offset);
@@ -240,7 +246,10 @@ ngx_mcp_reclaim_idle_locked(ngx_mcp_zone_t *zone, ngx_mcp_list_sh_t *list,
 }
 
 
-/* ends shared sessions that nobody uses, and at most *left interests */
+/*
+ * Ends shared upstream sessions that nobody uses.  At most *left interests are
+ * dropped; NGX_AGAIN: more is left.
+ */
 
 static ngx_int_t
 ngx_mcp_shared_expire_locked(ngx_mcp_zone_t *zone, ngx_uint_t *left)
@@ -266,7 +275,7 @@ ngx_mcp_shared_expire_locked(ngx_mcp_zone_t *zone, ngx_uint_t *left)
 
         } while (ngx_mcp_interest_drop_locked(zone, us) == NGX_OK);
 
-        /* clients that wait for one of the interests join another one */
+        /* clients that wait for one of its interests join another session */
 
         ngx_mcp_worker_ring_all_keys_locked(zone, NGX_MCP_RING_INTERESTS,
                                             NGX_MCP_RING_KEY(n));
@@ -367,7 +376,7 @@ ngx_mcp_room_beside_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t payer,
 
 
 /*
- * Makes room for a request.  What goes is looked for in this order, each time
+ * Makes room for a request.  Victims are looked for in this order, each time
  * from the beginning, until the request fits:
  *
  *   1. events of the account that a reader has read already;
@@ -378,8 +387,9 @@ ngx_mcp_room_beside_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t payer,
  *      c. audiences without members, then unused topics without events;
  *   4. for an event: older events of its session, or of its tenant's logs.
  *
- * At most NGX_MCP_ROOM_EVENTS events and NGX_MCP_ROOM_SESSIONS sessions go.
- * Then the request may get a part of the reserve.  Else it is refused.
+ * At most NGX_MCP_ROOM_EVENTS events and NGX_MCP_ROOM_SESSIONS sessions are
+ * dropped.  A request that does not fit then may get a part of the reserve.
+ * NGX_OK; NGX_DECLINED: the request is refused.
  */
 
 static ngx_int_t
@@ -499,7 +509,10 @@ ngx_mcp_account_ref(ngx_mcp_zone_t *zone, ngx_mcp_account_sh_t *a)
 }
 
 
-/* whether an account that holds "used" may take n of what is left */
+/*
+ * Whether an account that holds "used" blocks may take n of the blocks that
+ * are left; "tenant": the blocks that its tenant holds.
+ */
 
 static ngx_uint_t
 ngx_mcp_room_share(uint32_t left, uint32_t used, uint32_t tenant, ngx_uint_t n)
@@ -518,7 +531,7 @@ ngx_mcp_room_share(uint32_t left, uint32_t used, uint32_t tenant, ngx_uint_t n)
 }
 
 
-/* an account that holds little is not affected by others of its tenant */
+/* whether an account holds so little that its tenant's use is ignored */
 
 static ngx_uint_t
 ngx_mcp_room_little(ngx_mcp_zone_sh_t *sh, uint32_t left, uint32_t used,
@@ -581,7 +594,7 @@ ngx_mcp_room_fits(ngx_mcp_zone_t *zone, ngx_mcp_room_request_t *req)
 }
 
 
-/* finds the limit that is exceeded, by leaving out one after the other */
+/* finds the limit that refuses, by leaving out one after the other */
 
 static ngx_mcp_full_e
 ngx_mcp_room_refused(ngx_mcp_zone_t *zone, ngx_mcp_room_request_t *req)
@@ -602,7 +615,7 @@ ngx_mcp_room_refused(ngx_mcp_zone_t *zone, ngx_mcp_room_request_t *req)
 }
 
 
-/* whether it may use the reserve although the account has its share */
+/* whether a request may use the reserve although its account has its share */
 
 static ngx_uint_t
 ngx_mcp_room_spare(ngx_mcp_zone_t *zone, ngx_mcp_room_request_t *req)
@@ -656,8 +669,8 @@ ngx_mcp_room_spare(ngx_mcp_zone_t *zone, ngx_mcp_room_request_t *req)
 
 
 /*
- * Whether overdue sessions of others may be ended for it: the account holds
- * little, and the zone is short of blocks.
+ * Whether sessions and topics of others may be dropped for the request, as its
+ * account holds little, and the zone is short of blocks.
  */
 
 static ngx_uint_t
@@ -685,7 +698,10 @@ ngx_mcp_room_below_share(ngx_mcp_zone_t *zone, ngx_mcp_room_request_t *req)
 }
 
 
-/* drops an event that a reader of the account has read already */
+/*
+ * Drops an event that a reader of the account has read already.  NGX_DECLINED:
+ * none was found.
+ */
 
 static ngx_int_t
 ngx_mcp_room_delivered_locked(ngx_mcp_zone_t *zone, ngx_mcp_account_sh_t *a)
@@ -707,7 +723,7 @@ ngx_mcp_room_delivered_locked(ngx_mcp_zone_t *zone, ngx_mcp_account_sh_t *a)
             return NGX_OK;
         }
 
-        /* moves it to the end, so that others are examined next time */
+        /* moves the event to the end, so that others are examined next time */
 
         ngx_mcp_list_remove(zone, &a->events, n,
                             offsetof(ngx_mcp_event_sh_t, age));
@@ -737,7 +753,10 @@ ngx_mcp_room_replayable(ngx_mcp_zone_t *zone, ngx_mcp_event_sh_t *e)
 }
 
 
-/* drops an older event of the same session, or of the logs of its tenant */
+/*
+ * Drops an older event of the same session, or of its tenant's logs.
+ * NGX_DECLINED: there is none, or the request is for no event.
+ */
 
 static ngx_int_t
 ngx_mcp_room_own_locked(ngx_mcp_zone_t *zone, ngx_mcp_room_request_t *req)
@@ -782,7 +801,7 @@ ngx_mcp_room_own_locked(ngx_mcp_zone_t *zone, ngx_mcp_room_request_t *req)
 }
 
 
-/* logs, once a minute for all workers, that room was refused */
+/* logs that room was refused; once a minute for all workers */
 
 void
 ngx_mcp_room_full(ngx_mcp_zone_t *zone)

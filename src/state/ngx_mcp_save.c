@@ -384,7 +384,7 @@ ngx_mcp_save_subscription_locked(ngx_mcp_zone_t *zone, ngx_mcp_tlv_t *out,
 }
 
 
-/* saves an upstream session that has been made; others are made when needed */
+/* saves an upstream session if it is made; otherwise it is made when needed */
 
 static void
 ngx_mcp_save_upstream_locked(ngx_mcp_zone_t *zone, ngx_mcp_tlv_t *out,
@@ -420,7 +420,7 @@ ngx_mcp_save_upstream_locked(ngx_mcp_zone_t *zone, ngx_mcp_tlv_t *out,
 }
 
 
-/* saves a call whose channel can be resumed */
+/* saves a call if its channel can be resumed */
 
 static void
 ngx_mcp_save_call_locked(ngx_mcp_zone_t *zone, ngx_mcp_tlv_t *out,
@@ -557,7 +557,7 @@ ngx_mcp_save_lease_locked(ngx_mcp_zone_t *zone, ngx_mcp_tlv_t *out,
 }
 
 
-/* saves the ids of events, but not of those whose delivery has not ended */
+/* saves ids of events, except of events that are still being delivered */
 
 void
 ngx_mcp_save_event_ids(ngx_mcp_zone_t *zone, ngx_mcp_tlv_t *out)

@@ -23,7 +23,7 @@ static void ngx_mcp_zone_died(ngx_mcp_zone_t *zone, ngx_pid_t pid,
     ngx_uint_t *lost);
 
 
-/* DELETEs in one turn */
+/* pending DELETEs that are sent in one turn */
 #define NGX_MCP_ZONE_DELETES  64
 
 
@@ -87,7 +87,7 @@ ngx_mcp_root_size(size_t size)
 }
 
 
-/* clears all but the numbers that must grow and the counters */
+/* clears the root; numbers that must grow, and most counters, are kept */
 
 static void
 ngx_mcp_root_clear(ngx_mcp_zone_t *zone)
@@ -312,8 +312,8 @@ ngx_mcp_zone_reap_locked(ngx_mcp_zone_t *zone, void *p, ngx_uint_t worker)
     case NGX_MCP_CALL:
 
         /*
-         * Reserves room for the call's last event; a running call is not
-         * dropped by it.
+         * Reserves room for the call's last event.  Making room never drops a
+         * running call.
          */
 
         (void) ngx_mcp_reserve_locked(zone, ngx_mcp_ref(zone, p),
@@ -377,7 +377,7 @@ ngx_mcp_zone_use(ngx_mcp_zone_t *zone, ngx_mcp_zone_use_t *use)
 
     ngx_mcp_zone_unlock(zone);
 
-    /* texts that are being written belong to no record yet */
+    /* blocks of texts that are being written belong to no record yet */
 
     use->used[NGX_MCP_USE_OTHER] += other;
 }

@@ -100,7 +100,10 @@ ngx_mcp_session_create(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
 }
 
 
-/* blocks that are filled before the session is admitted need room as well */
+/*
+ * Makes room before the blocks of a large session are filled, which happens
+ * before its admission.  Returns as ngx_mcp_admit_locked() does.
+ */
 
 static ngx_int_t
 ngx_mcp_session_room(ngx_mcp_zone_t *zone, ngx_mcp_admit_t *admit)
@@ -525,8 +528,9 @@ ngx_mcp_session_end(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
 
 
 /*
- * Of a session with more than a few records, all but a few go in holds of the
- * lock of their own.
+ * Drops records of a large session, in several holds of the lock, until
+ * NGX_MCP_SESSION_PART events and subscriptions are left, or only events of
+ * running calls.
  */
 
 void
@@ -565,7 +569,7 @@ ngx_mcp_session_empty(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session)
 
         if (n == 0) {
 
-            /* what is left are events of running calls */
+            /* the events that are left belong to running calls */
 
             return;
         }
@@ -599,10 +603,11 @@ ngx_mcp_session_trim_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
 
 
 /*
- * The record stays as long as streams or calls of it are open somewhere; what
- * they need to know is only that it ended.  Its events, subscriptions and so on
- * may be many and are freed first, in steps: if the process dies between two,
- * the session remains without those that are gone.
+ * Ends a session.  Its record stays as long as streams or calls of the session
+ * are open in some worker, which only need to know that the session has ended.
+ * Events, subscriptions and so on may be many and are freed first, in steps:
+ * if the process dies between two steps, the session goes on without the freed
+ * ones.
  */
 
 void
@@ -741,11 +746,11 @@ ngx_mcp_session_settle_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
 
 
 /*
- * There is a list of idle sessions for each class of time-outs, in the order of
- * s->touched, so that its head expires first.  That time is renewed only once
- * it is late by a part of the time-out: most requests move nothing.  A running
- * call leaves its session where it is; those that look for overdue ones take
- * it out.
+ * The class of a session's time-out.  Each class has a list of idle sessions
+ * in the order of s->touched, so that the head expires first.  s->touched is
+ * renewed only when it is late by a part of the time-out, so most requests do
+ * not move their session.  A call that begins does not take its session out of
+ * the list: a search for overdue sessions does that.
  */
 
 static ngx_uint_t

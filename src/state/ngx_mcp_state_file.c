@@ -7,12 +7,12 @@
 
 #define NGX_MCP_STATE_FORMAT   2
 
-/* the hash function of the zone: a file of another one cannot be used */
+/* the hash function of the zone; a file with hashes of another is refused */
 #define NGX_MCP_STATE_HASHES   1
 
 #define NGX_MCP_STATE_ENDIAN   0x01020304
 #define NGX_MCP_STATE_BUFFER   (256 * 1024)
-#define NGX_MCP_STATE_NAME     64         /* behind that of the file */
+#define NGX_MCP_STATE_NAME     64         /* behind the name of the file */
 
 /* the size of a file is at most this many times that of its zone */
 #define NGX_MCP_STATE_FACTOR   8
@@ -20,8 +20,8 @@
 
 typedef enum {
     NGX_MCP_STATE_LIVE = 0,
-    NGX_MCP_STATE_LAST = 1,               /* nothing changed after that */
-    NGX_MCP_STATE_USED = 2                /* a mark, without sessions */
+    NGX_MCP_STATE_LAST = 1,               /* no change came after it */
+    NGX_MCP_STATE_USED = 2                /* was read; has no sessions */
 } ngx_mcp_state_kind_e;
 
 
@@ -34,14 +34,14 @@ typedef struct {
     uint64_t                started;
     uint64_t                written;      /* ms since the epoch */
     uint64_t                master;
-    uint64_t                zone;         /* sum of its name */
+    uint64_t                zone;         /* sum of the zone's name */
 } ngx_mcp_state_head_t;
 
 
 typedef struct {
     ngx_fd_t                fd;
     ngx_err_t               err;
-    const char             *why;          /* it is left alone */
+    const char             *why;          /* reason to leave it alone */
     ngx_file_info_t         fi;
     ngx_mcp_state_head_t    head;
 } ngx_mcp_state_open_t;
@@ -158,8 +158,9 @@ ngx_mcp_state_write(ngx_mcp_zone_t *zone, ngx_mcp_state_file_t *file,
 
 
 /*
- * NGX_OK: it is this zone's, and may be written over; NGX_DECLINED: there is
- * none, or it is empty; NGX_ERROR: it is to be left alone.
+ * Opens and examines the file.  NGX_OK: it is this zone's, and may be
+ * overwritten; NGX_DECLINED: there is no file, or it is empty; NGX_ERROR: the
+ * file must be left alone, for the reason o->why.
  */
 
 static ngx_int_t
@@ -267,10 +268,7 @@ ngx_mcp_state_inspect(ngx_mcp_zone_t *zone, ngx_mcp_state_file_t *file,
 }
 
 
-/*
- * The process id of the nginx that has written the file, unless it is this
- * one.
- */
+/* whether the nginx that has written the file is another one and still runs */
 
 static ngx_uint_t
 ngx_mcp_state_alive(ngx_mcp_state_file_t *file, ngx_mcp_state_head_t *head)
@@ -308,7 +306,7 @@ ngx_mcp_state_head(ngx_mcp_zone_t *zone, ngx_mcp_state_file_t *file,
 }
 
 
-/* logs each reason once */
+/* logs the reason not to write, unless it is the same as last time */
 
 static void
 ngx_mcp_state_refused(ngx_mcp_zone_t *zone, ngx_mcp_state_file_t *file,
@@ -371,7 +369,7 @@ ngx_mcp_state_create(ngx_mcp_state_write_t *w, ngx_uint_t last)
 
     ngx_mcp_state_beside(w->file, w->name, (long) getpid());
 
-    /* removes what a former process with this process id has left */
+    /* removes the file that a former process with this process id has left */
 
     (void) ngx_delete_file(w->name);
 
@@ -402,7 +400,7 @@ ngx_mcp_state_create(ngx_mcp_state_write_t *w, ngx_uint_t last)
         return NGX_ERROR;
     }
 
-    /* the header is not part of the sum, as the next nginx changes it */
+    /* the sum does not cover the header, which the next nginx changes */
 
     w->sum = 0;
 
@@ -446,7 +444,10 @@ ngx_mcp_state_body(ngx_mcp_state_write_t *w)
 }
 
 
-/* replaces the buffer by an empty one of this size */
+/*
+ * Replaces the buffer by an empty one of this size, in bytes.  NGX_OK;
+ * NGX_ERROR: there is no memory.
+ */
 
 static ngx_int_t
 ngx_mcp_state_buffer(ngx_mcp_state_write_t *w, size_t size)
@@ -532,7 +533,7 @@ ngx_mcp_state_replace(ngx_mcp_state_write_t *w)
         return NGX_ERROR;
     }
 
-    /* another nginx may have been started meanwhile */
+    /* another nginx may have been started since the first check */
 
     rc = ngx_mcp_state_writable(w->zone, w->file);
 
@@ -563,7 +564,8 @@ ngx_mcp_state_failed(ngx_mcp_state_write_t *w, const char *what)
 
 
 /*
- * Syncs the folder, so that the new name is on the disk; cuts the file's name.
+ * Syncs the folder of the file, so that its new name is on the disk.  The name
+ * is cut to that of the folder.
  */
 
 static void
@@ -633,7 +635,11 @@ ngx_mcp_state_sweep(ngx_mcp_zone_t *zone, ngx_mcp_state_file_t *file)
 }
 
 
-/* the name under which the process writes the file; there is room for it */
+/*
+ * Makes the temporary name under which the process writes the file.  The
+ * buffer of "name" has room for NGX_MCP_STATE_NAME bytes more than the file's
+ * name.
+ */
 
 static void
 ngx_mcp_state_beside(ngx_mcp_state_file_t *file, u_char *name, long pid)
@@ -643,7 +649,7 @@ ngx_mcp_state_beside(ngx_mcp_state_file_t *file, u_char *name, long pid)
 }
 
 
-/* cuts the name of the file, and returns what is left of the length */
+/* cuts a file's name to its folder, and returns the length; 0: no folder */
 
 static size_t
 ngx_mcp_state_folder(u_char *name)
@@ -719,7 +725,7 @@ ngx_mcp_state_read(ngx_mcp_zone_t *zone, ngx_mcp_state_file_t *file)
 }
 
 
-/* NULL: it was loaded */
+/* loads the state from an open file; returns the reason why not, or NULL */
 
 static const char *
 ngx_mcp_state_take(ngx_mcp_zone_t *zone, ngx_mcp_state_open_t *o,
@@ -870,7 +876,7 @@ ngx_mcp_state_claim(ngx_mcp_zone_t *zone, ngx_mcp_state_file_t *file,
 
     rc = ngx_mcp_state_inspect(zone, file, &o);
 
-    /* the file may have been written again */
+    /* another nginx may have replaced the file since it was opened */
 
     if (lstat((char *) file->name.data, &fi) == 0
         && (fi.st_ino != o.fi.st_ino || fi.st_dev != o.fi.st_dev))
@@ -908,7 +914,10 @@ ngx_mcp_state_claim(ngx_mcp_zone_t *zone, ngx_mcp_state_file_t *file,
 }
 
 
-/* of the whole text the entities are left; NULL: it is as it was written */
+/*
+ * Checks header and sum, and cuts the text to the entities.  Returns NULL if
+ * it is as it was written, and otherwise a reason to refuse it.
+ */
 
 static const char *
 ngx_mcp_state_check(ngx_str_t *text, ngx_mcp_state_head_t *head)
@@ -963,7 +972,7 @@ ngx_mcp_state_check(ngx_str_t *text, ngx_mcp_state_head_t *head)
 }
 
 
-/* FNV-1a, which begins with 0 and tells zeros apart */
+/* a variant of FNV-1a: begins with 0, and tells zeros apart by adding 1 */
 
 static uint64_t
 ngx_mcp_state_sum(uint64_t sum, u_char *p, size_t len)

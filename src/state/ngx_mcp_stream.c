@@ -24,7 +24,7 @@ typedef struct {
 } ngx_mcp_channel_t;
 
 
-/* the log that an event of a channel is from */
+/* the log that an event of a channel comes from */
 
 typedef enum {
     NGX_MCP_CHANNEL_OWN = 0,
@@ -33,12 +33,12 @@ typedef enum {
 } ngx_mcp_channel_log_e;
 
 
-/* how many events were lost */
+/* the loss of events: their number n */
 
 typedef struct {
     size_t                  n;
-    ngx_uint_t              some;         /* it may be less */
-    ngx_uint_t              gap;          /* or nobody knows how many */
+    ngx_uint_t              some;         /* n is an upper bound */
+    ngx_uint_t              gap;          /* the number is unknown */
 } ngx_mcp_channel_lost_t;
 
 
@@ -172,7 +172,7 @@ ngx_mcp_stream_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
 }
 
 
-/* it is read by a call, and by no client */
+/* whether only a call of the module reads the channel, and no client */
 
 static ngx_uint_t
 ngx_mcp_stream_inner(ngx_mcp_session_sh_t *s, uint32_t channel)
@@ -181,7 +181,7 @@ ngx_mcp_stream_inner(ngx_mcp_session_sh_t *s, uint32_t channel)
 }
 
 
-/* c: the call whose channel it is, or NULL */
+/* begins to read the channel of call c; NULL: the general channel */
 
 static void
 ngx_mcp_stream_begin_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
@@ -230,8 +230,8 @@ ngx_mcp_stream_begin_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
 
 
 /*
- * Makes this stream carry its channel; the one before stays open, without
- * events.
+ * Makes this stream carry its channel.  The stream that carried it before
+ * stays open, without events.
  */
 
 static void
@@ -259,8 +259,8 @@ ngx_mcp_stream_carry_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
         if (c == NULL) {
 
             /*
-             * The other stream's worker does not know later subscriptions of
-             * the session.
+             * The worker of the other stream will not learn of later
+             * subscriptions of the session.
              */
 
             ngx_mcp_wake_locked(zone, &other->task, NGX_MCP_WAKE_WANTS);
@@ -284,7 +284,7 @@ ngx_mcp_stream_carry_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
 }
 
 
-/* no event is added to the channel of the call any more */
+/* whether no event is added to the channel of the call any more */
 
 static ngx_uint_t
 ngx_mcp_channel_ended(ngx_mcp_call_sh_t *c)
@@ -296,8 +296,9 @@ ngx_mcp_channel_ended(ngx_mcp_call_sh_t *c)
 
 
 /*
- * The channel of a call has one GET.  Streams that are about to close do not
- * count, nor does the stream that answers a request.
+ * Closes the oldest GET streams above the limit (0: no limit), and further ones
+ * of a call's channel, which has only one.  Streams that are about to close do
+ * not count, nor does the stream that answers a request.
  */
 
 static void
@@ -346,7 +347,7 @@ ngx_mcp_stream_close(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
 
         if (channel.subscriber->listens) {
 
-            /* it ends with its stream */
+            /* a session that listens ends with its stream */
 
             ngx_mcp_zone_unlock(zone);
             ngx_mcp_session_empty(zone, stream->session);
@@ -443,7 +444,7 @@ ngx_mcp_stream_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_sh_t *st,
 
     ngx_mcp_drop_locked(zone, st);
 
-    /* a session that has ended has no channels */
+    /* an idle session gets its time-out; one that has ended may be dropped */
 
     ngx_mcp_session_settle_locked(zone, s);
 
@@ -465,7 +466,10 @@ ngx_mcp_stream_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_sh_t *st,
 }
 
 
-/* NGX_OK when the stream carries its channel */
+/*
+ * NGX_OK: the stream carries its channel; NGX_DECLINED: another stream does;
+ * NGX_ERROR: the stream, its call or its session has ended.
+ */
 
 static ngx_int_t
 ngx_mcp_channel_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
@@ -579,8 +583,8 @@ ngx_mcp_stream_read(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
         }
 
         /*
-         * it may be dropped and overwritten meanwhile, and be there again when
-         * that was undone: both is looked for
+         * The event may be dropped and overwritten while it is copied, and a
+         * recovery may even restore it afterwards: both are checked.
          */
 
         n = *len;
@@ -630,8 +634,9 @@ ngx_mcp_stream_read(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
 
 
 /*
- * As ngx_mcp_stream_read(), and NGX_MCP_TAKE_MORE: to be called again, or
- * NGX_MCP_TAKE_LARGE: *len bytes of event *large are to be copied.
+ * Returns as ngx_mcp_stream_read() does, or NGX_MCP_TAKE_MORE: this function
+ * has to be called again, or NGX_MCP_TAKE_LARGE: the caller has to copy *len
+ * bytes of event *large.
  */
 
 static ngx_int_t
@@ -715,7 +720,7 @@ ngx_mcp_stream_read_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
 }
 
 
-/* skips what other streams of the channel have delivered meanwhile */
+/* skips events that other streams of the channel have delivered meanwhile */
 
 static void
 ngx_mcp_channel_release_locked(ngx_mcp_zone_t *zone,
@@ -758,8 +763,9 @@ ngx_mcp_channel_release_locked(ngx_mcp_zone_t *zone,
 
 
 /*
- * Events missing between the cursor and the next one are a gap, on the shared
- * logs if some of them were for this session.
+ * Returns the next event of the channel, or NULL.  *n is the number of events
+ * lost before it: positions without an event, on the shared logs only if some
+ * of these events were for this session.
  */
 
 static ngx_mcp_event_sh_t *
@@ -783,11 +789,11 @@ ngx_mcp_channel_next_locked(ngx_mcp_zone_t *zone, ngx_mcp_channel_t *channel,
 
     lost.n = ngx_mcp_channel_gap_locked(log, e, &cursor->own);
 
-    /* some may have been below the session's level, which is not known */
+    /* some may have been below the session's level: theirs is not known */
 
     lost.some = (lost.n && channel->subscriber->level > NGX_MCP_LEVEL_DEBUG);
 
-    /* nothing that many get is for an exclusive session */
+    /* an exclusive session, or a call, gets no event of the shared logs */
 
     if (channel->call || channel->session->exclusive) {
         *n = lost.some ? NGX_MCP_LOST_UNKNOWN : lost.n;
@@ -909,7 +915,7 @@ ngx_mcp_channel_count_locked(ngx_mcp_zone_t *zone, ngx_mcp_channel_t *channel)
 
     s = channel->session;
 
-    /* with what changes next, in one note */
+    /* one note for all members up to "delivered", which changes next */
 
     ngx_mcp_touch_range(zone, s, log.taken, subscriber.delivered);
     s->log.taken++;

@@ -60,7 +60,7 @@ ngx_mcp_group_news(ngx_mcp_zone_t *zone, ngx_mcp_ref_t group, uint64_t *seen,
 
         *seen = (news[*n].want == NGX_MCP_WANT_ALL) ? log->last : *seen + 1;
 
-        /* the readers of one event go on to the next one themselves */
+        /* its readers read on by themselves: one entry for a want will do */
 
         if (*n == 0 || news[*n - 1].want != news[*n].want) {
             (*n)++;
@@ -255,7 +255,7 @@ ngx_mcp_bloom(uint64_t hash)
 }
 
 
-/* the subscriber is a part of its owner's block */
+/* block: that of the owner, of which the subscriber is a part */
 
 static uint32_t
 ngx_mcp_subscriber_hash(uint32_t block, uint64_t uri)
@@ -340,7 +340,7 @@ ngx_mcp_subscriber_filter_locked(ngx_mcp_zone_t *zone,
 
     bloom = 0;
 
-    /* the bits of many are all set */
+    /* many subscriptions would set all bits anyway */
 
     if (sb->nsubscriptions > 64) {
         return;

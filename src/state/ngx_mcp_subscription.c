@@ -2,7 +2,7 @@
 #include "ngx_mcp_state_sh.h"
 
 
-/* ms; longer than an update may be delayed until it is paired */
+/* ms; an update waits for its pair for a shorter time */
 #define NGX_MCP_INTEREST_RECENT  (NGX_MCP_INTEREST_PAIR + 1000)
 
 
@@ -346,7 +346,7 @@ ngx_mcp_interest_join(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
     if (in && (in->rec.owner.block != shared.block
                || in->rec.owner.gen != shared.gen))
     {
-        /* of an upstream that had the resource before a reload */
+        /* its upstream had the resource before a reload */
 
         in = NULL;
     }
@@ -355,7 +355,7 @@ ngx_mcp_interest_join(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
 
     if (sb && sub == NULL && sb->nsubscriptions >= limit) {
 
-        /* whatever room there is */
+        /* the limit does not depend on the room that there is */
 
         ngx_mcp_zone_unlock(zone);
         return NGX_BUSY;
@@ -381,8 +381,8 @@ ngx_mcp_interest_join(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
         ngx_mcp_zone_unlock(zone);
 
         /*
-         * An existing subscription stays private if there is no room to share
-         * it.
+         * If there is no room to share an existing subscription, it stays
+         * private.
          */
 
         return sub ? NGX_DONE : rc;
@@ -492,13 +492,14 @@ ngx_mcp_interest_pair(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
 
         } else if (last || uri->len == 0) {
 
-            /* it has unsubscribed meanwhile */
+            /* the session has unsubscribed meanwhile */
 
             rc = NGX_OK;
         }
 
         /*
-         * Otherwise the URI may be a part of a resource that it subscribed to.
+         * Otherwise the URI may be a part of a resource that the session
+         * subscribed to.
          */
     }
 
@@ -540,7 +541,7 @@ ngx_mcp_interest_pair_locked(ngx_mcp_zone_t *zone,
         return NGX_OK;
     }
 
-    /* updates of long ago are not paired with this one */
+    /* earlier updates that are too old are not paired with this one */
 
     if (!last && in->when + NGX_MCP_INTEREST_RECENT < ngx_current_msec) {
         sub->paired = in->updates;

@@ -3,10 +3,10 @@
 #include "ngx_mcp_topic.h"
 
 
-/* a topic with waiting calls is used at least that often, ms */
+/* ms; a topic that calls wait for is used at least once in this time */
 #define NGX_MCP_TOPIC_WATCHED   660000
 
-/* topics of a group examined in search of the least recently used one */
+/* topics examined for the least recently used one; topics in one sweep */
 #define NGX_MCP_TOPIC_SCAN      4096
 
 #define NGX_MCP_TOPIC_SWEEP     16
@@ -21,7 +21,7 @@
 #define NGX_MCP_TOPIC_RECENT    60000
 
 
-/* whether it is no topic but another resource: an index of lists and counts */
+/* 1: a resource that is no topic; an index of topics[] and ntopics[] */
 #define ngx_mcp_topic_other(t)                                                \
     ((ngx_uint_t) (((t)->rec.flags & NGX_MCP_TOPIC_OTHER) != 0))
 
@@ -30,13 +30,13 @@
     ((uint32_t) (ngx_mcp_hash(zone, uri, NULL) % NGX_MCP_TOPIC_URIS))
 
 
-/* a session, or, where that is NULL, a caller without one */
+/* the reader of a topic: a session, or (NULL) a caller without one */
 
 typedef struct {
     ngx_mcp_caller_t         *caller;
     ngx_mcp_group_sh_t       *group;        /* NULL: there is none yet */
     ngx_mcp_session_sh_t     *session;
-    ngx_mcp_subscriber_sh_t  *subscriber;   /* that of the session, or: */
+    ngx_mcp_subscriber_sh_t  *subscriber;   /* the session's, or &alone */
     ngx_mcp_subscriber_sh_t   alone;
 } ngx_mcp_topic_reader_t;
 
@@ -216,7 +216,7 @@ ngx_mcp_topic_get_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
     t->place = ngx_mcp_topic_place(zone, &topic->uri);
     t->used = ngx_current_msec;
 
-    /* a topic of this name may have been dropped with its events */
+    /* a dropped topic of this name may have had events */
 
     if (g->gone && g->gone_used + NGX_MCP_TOPIC_RECENT > ngx_current_msec) {
         t->lost = g->gone;
@@ -238,7 +238,10 @@ ngx_mcp_topic_get_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
 }
 
 
-/* for one more in the group; NGX_DECLINED: as many as there may be are used */
+/*
+ * Makes room for one more topic in the group.  NGX_DECLINED: the group has as
+ * many as it may, and all are in use.
+ */
 
 static ngx_int_t
 ngx_mcp_topic_room_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
@@ -262,7 +265,10 @@ ngx_mcp_topic_room_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
 }
 
 
-/* the least recently used topic, or (charged) the session's one */
+/*
+ * Finds the least recently used topic that is not in use; charged: of those of
+ * this session, NULL: of all.  NULL: there is none.
+ */
 
 static ngx_mcp_topic_sh_t *
 ngx_mcp_topic_victim_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
@@ -296,7 +302,10 @@ ngx_mcp_topic_victim_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
 }
 
 
-/* whether one more may be charged to the session */
+/*
+ * Whether one more topic may be charged to the session, which may lose an
+ * unused one for that.
+ */
 
 static ngx_uint_t
 ngx_mcp_topic_share_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
@@ -326,7 +335,7 @@ ngx_mcp_topic_share_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
 
     } else {
 
-        /* other sessions read its events, so it stays, uncharged */
+        /* other sessions read its events, so the topic stays, uncharged */
 
         ngx_mcp_topic_uncharge_locked(zone, victim);
     }
@@ -370,7 +379,7 @@ ngx_mcp_topic_uncharge_locked(ngx_mcp_zone_t *zone, ngx_mcp_topic_sh_t *t)
 }
 
 
-/* drops the topic but not the group, which may have nothing else */
+/* drops the topic; the group stays, even if it has nothing else */
 
 static void
 ngx_mcp_topic_give_up_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
@@ -383,7 +392,10 @@ ngx_mcp_topic_give_up_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
 }
 
 
-/* a dead worker's bit stays until the next event, but not for ever */
+/*
+ * A dead worker's bit in the watch stays until the next event; it counts for
+ * NGX_MCP_TOPIC_WATCHED ms at most.
+ */
 
 static ngx_uint_t
 ngx_mcp_topic_in_use(ngx_mcp_zone_t *zone, ngx_mcp_topic_sh_t *t)
@@ -443,7 +455,7 @@ ngx_mcp_topic_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_topic_sh_t *t)
     ngx_mcp_topic_uncharge_locked(zone, t);
     ngx_mcp_topic_gone_locked(zone, g, t);
 
-    /* wakes the watchers: the topic they wait for may be made again */
+    /* wakes the watchers, as they may have the topic made again */
 
     ngx_mcp_watch_ring_locked(zone, t->watch, 0, NGX_MCP_WATCH_ALL);
 
@@ -468,8 +480,8 @@ ngx_mcp_topic_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_topic_sh_t *t)
 
 
 /*
- * Notes the last event, so that a topic made again soon reports missing
- * events.
+ * Notes the topic's last event in the group, so that a topic made again soon
+ * reports missing events.
  */
 
 static void
@@ -499,8 +511,8 @@ ngx_mcp_topic_gone_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
 
 
 /*
- * Drops topics of groups without sessions (orphans), or unused ones without
- * events.
+ * Drops unused topics: those of groups without sessions (orphans), or else
+ * those without events.  Returns the number of dropped topics.
  */
 
 ngx_uint_t
@@ -553,7 +565,7 @@ ngx_mcp_topic_sweep_locked(ngx_mcp_zone_t *zone)
 
         if (g->dirty) {
 
-            /* too early; those behind it have to wait at least as long */
+            /* too early; the groups behind this one wait at least as long */
 
             break;
         }
@@ -636,7 +648,7 @@ ngx_mcp_topic_announce_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g)
 }
 
 
-/* the part that needs no lock */
+/* initializes the part of a reader that needs no lock */
 
 static void
 ngx_mcp_topic_reader_init(ngx_mcp_zone_t *zone, ngx_mcp_caller_t *caller,
@@ -655,7 +667,7 @@ ngx_mcp_topic_reader_init(ngx_mcp_zone_t *zone, ngx_mcp_caller_t *caller,
 }
 
 
-/* NGX_OK, or NGX_DECLINED: the session has ended */
+/* finds group and subscriber; NGX_DECLINED: the reader's session has ended */
 
 static ngx_int_t
 ngx_mcp_topic_reader_locked(ngx_mcp_zone_t *zone,
@@ -724,7 +736,7 @@ ngx_mcp_topic_watch(ngx_mcp_zone_t *zone, ngx_mcp_caller_t *caller,
 
     *ref = ngx_mcp_ref(zone, t);
 
-    /* a position ahead of all events is of a zone that was emptied since */
+    /* a position ahead of all events is older than the emptying of the zone */
 
     if (*after > zone->sh->stamp) {
         *after = reader.session
@@ -738,7 +750,10 @@ ngx_mcp_topic_watch(ngx_mcp_zone_t *zone, ngx_mcp_caller_t *caller,
 }
 
 
-/* as ngx_mcp_topic_watch(): room for one that has to be made */
+/*
+ * Reserves room for a topic that does not exist yet.  Returns as
+ * ngx_mcp_topic_watch() does.
+ */
 
 static ngx_int_t
 ngx_mcp_topic_reserve_locked(ngx_mcp_zone_t *zone,
@@ -785,7 +800,7 @@ ngx_mcp_topic_reserve_locked(ngx_mcp_zone_t *zone,
 }
 
 
-/* finds or makes it; NULL: too many are in use */
+/* finds or makes the topic; NULL: too many topics are in use */
 
 static ngx_mcp_topic_sh_t *
 ngx_mcp_topic_open_locked(ngx_mcp_zone_t *zone,
@@ -810,7 +825,7 @@ ngx_mcp_topic_open_locked(ngx_mcp_zone_t *zone,
 
         g = ngx_mcp_group_get_locked(zone, caller->endpoint, &caller->tenant);
 
-        /* an account may go with the last topic that it paid for */
+        /* room first: the account may go with the last topic it paid for */
 
         if (ngx_mcp_topic_room_locked(zone, g, topic) != NGX_OK) {
             ngx_mcp_group_settle_locked(zone, g);
@@ -986,7 +1001,7 @@ ngx_mcp_topic_any(ngx_mcp_zone_t *zone, ngx_mcp_ref_t topic, uint64_t *after,
 }
 
 
-/* reader is NULL: whoever may see it */
+/* reads the next event that the reader may see; reader NULL: any event */
 
 static ngx_int_t
 ngx_mcp_topic_next_locked(ngx_mcp_zone_t *zone, ngx_mcp_topic_reader_t *reader,
@@ -1071,7 +1086,7 @@ ngx_mcp_topic_unwatch(ngx_mcp_zone_t *zone, ngx_mcp_ref_t topic)
 }
 
 
-/* the first URI of an event here is the session that it is for */
+/* whether the reader may see the event; uri[0]: the session it is for */
 
 static ngx_uint_t
 ngx_mcp_topic_visible_locked(ngx_mcp_zone_t *zone,
@@ -1237,8 +1252,8 @@ ngx_mcp_topic_list(ngx_mcp_zone_t *zone, ngx_mcp_caller_t *caller,
     t = ngx_mcp_record(zone, cursor->ref, NGX_MCP_TOPIC);
 
     /*
-     * If the topic of the cursor is gone, topics with lower serials are
-     * skipped.
+     * If the topic of the cursor is gone, the list goes on with the first
+     * topic of a higher serial.
      */
 
     i = t ? t->rec.links.next : g->topics[0].head;

@@ -42,7 +42,7 @@ static void ngx_mcp_upstream_session_give_up_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_upstream_session_sh_t *us);
 
 
-/* no limit of sessions has this key */
+/* limits the number of shared sessions; no limit of sessions has this key */
 
 static ngx_str_t  ngx_mcp_shared_limit = ngx_string("\0shared\0");
 
@@ -172,7 +172,7 @@ ngx_mcp_upstream_session_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref)
 }
 
 
-/* finds or makes it; NULL: the owner has ended, or there is no room */
+/* finds or makes a session; NULL: the owner has ended, or there is no room */
 
 static ngx_mcp_upstream_session_sh_t *
 ngx_mcp_upstream_session_need_locked(ngx_mcp_zone_t *zone,
@@ -383,7 +383,7 @@ ngx_mcp_upstream_session_made(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
 
     if (s && s->exclusive) {
 
-        /* a stream of the session before is of no use */
+        /* a stream of the former upstream session is of no use */
 
         ngx_mcp_listeners_ring_locked(zone, s);
     }
@@ -487,7 +487,7 @@ ngx_mcp_upstream_session_forget(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
 }
 
 
-/* ends it with its owner; the caller has dropped the interests */
+/* ends an upstream session; the caller has dropped its interests */
 
 void
 ngx_mcp_upstream_session_end_locked(ngx_mcp_zone_t *zone,
@@ -619,7 +619,7 @@ ngx_mcp_upstream_session_stream_await(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
 }
 
 
-/* whether it stands is known, and calls may wait for that */
+/* notes the state of an exclusive session's stream, and wakes waiting calls */
 
 static void
 ngx_mcp_upstream_session_tried_locked(ngx_mcp_zone_t *zone,
@@ -658,7 +658,7 @@ ngx_mcp_upstream_session_stream_absent(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref)
 }
 
 
-/* the session, if this worker holds its stream */
+/* returns the session if this worker holds its GET stream, else NULL */
 
 static ngx_mcp_upstream_session_sh_t *
 ngx_mcp_upstream_session_streamed_locked(ngx_mcp_zone_t *zone,
@@ -706,7 +706,7 @@ ngx_mcp_upstream_session_stream_opened(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
         if (s && us->had_stream && !resumed && !s->exclusive
             && ngx_mcp_upstream_session_matters_locked(zone, s, us))
         {
-            /* a gap: a position of the session's log without an event */
+            /* makes a gap: a position of the session's log without an event */
 
             e = ngx_mcp_session_extension(zone, s);
 
@@ -779,8 +779,8 @@ ngx_mcp_upstream_session_stream_release(ngx_mcp_zone_t *zone,
         s = ngx_mcp_session_locked(zone, us->rec.owner);
 
         /*
-         * A worker that quits: streams of its own configuration, which drain,
-         * come back by themselves.
+         * Before a worker quits, it closes streams of newer configurations;
+         * streams of its own one drain and come back by themselves.
          */
 
         if (s && zone->worker != NGX_MCP_NO_WORKER
@@ -794,7 +794,7 @@ ngx_mcp_upstream_session_stream_release(ngx_mcp_zone_t *zone,
 }
 
 
-/* whether the session had a stream of its own when the event came */
+/* whether an upstream streamed to the session itself when the event came */
 
 ngx_uint_t
 ngx_mcp_upstream_session_receives_locked(ngx_mcp_zone_t *zone,
@@ -819,9 +819,9 @@ ngx_mcp_upstream_session_receives_locked(ngx_mcp_zone_t *zone,
 
 
 /*
- * Whether this session may have missed updates: where the shared upstream
- * session listens for it, that one reports its own gaps, unless the upstream
- * notifies this session only.
+ * Whether this session may have missed updates.  A shared upstream session
+ * that listens for it reports its own gaps, but does not get updates that the
+ * upstream sends to this session only.
  */
 
 static ngx_uint_t
@@ -877,7 +877,7 @@ ngx_mcp_upstream_session_matters_locked(ngx_mcp_zone_t *zone,
 }
 
 
-/* wakes the worker that holds an upstream's GET stream for this session */
+/* wakes the workers that hold upstreams' GET streams for this session */
 
 void
 ngx_mcp_listeners_ring_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
@@ -903,9 +903,9 @@ ngx_mcp_listeners_ring_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
 
 
 /*
- * With the worker that held the upstream's GET stream the headers of the client
- * that opened it are gone.  The client's own streams are closed: it comes back
- * with these headers and what it saw last.
+ * A worker that died held the upstream's GET stream, with the headers of the
+ * client that opened it.  The client's own streams are closed, so that it
+ * comes back with these headers and the id of the last event that it saw.
  */
 
 void
@@ -941,7 +941,8 @@ ngx_mcp_upstream_session_lost_locked(ngx_mcp_zone_t *zone,
 
 
 /*
- * Closes streams, oldest first, of workers of newer configurations; 0: of all.
+ * Closes general streams of the session, oldest first, at workers of newer
+ * configurations than "epoch"; 0: at all workers.
  */
 
 static void
@@ -1018,7 +1019,7 @@ ngx_mcp_shared_get(ngx_mcp_zone_t *zone, ngx_mcp_shared_t *in,
 }
 
 
-/* has the room of a call, as it serves sessions that exist */
+/* a shared session gets the room of a call, as it serves existing sessions */
 
 static ngx_int_t
 ngx_mcp_shared_admit_locked(ngx_mcp_zone_t *zone, ngx_mcp_shared_t *in,
@@ -1185,7 +1186,7 @@ ngx_mcp_shared_keep(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref)
 }
 
 
-/* moves it to the end of the list, which is in the order of use */
+/* moves the session to the end of its list, which is in the order of use */
 
 static void
 ngx_mcp_shared_touch_locked(ngx_mcp_zone_t *zone,
@@ -1225,7 +1226,7 @@ ngx_mcp_shared_end(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref, uint32_t fence)
 }
 
 
-/* wakes the holder, which looks for work to do */
+/* wakes the holder of a shared upstream session, which looks for work to do */
 
 void
 ngx_mcp_shared_ring_locked(ngx_mcp_zone_t *zone,

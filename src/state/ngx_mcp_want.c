@@ -3,7 +3,10 @@
 #include "ngx_mcp_want.h"
 
 
-/* bytes of the zone for each place; workers with the same rest share a bit */
+/*
+ * Each place is for so many bytes of the zone.  Workers with the same
+ * remainder of their number share a bit of a place.
+ */
 #define NGX_MCP_WANTED_SHARE  2048
 #define NGX_MCP_WANTED_BITS   (8 * sizeof(ngx_atomic_t))
 
@@ -79,7 +82,10 @@ ngx_mcp_wanted_set(ngx_atomic_t *place, ngx_atomic_uint_t bit, ngx_uint_t set)
 }
 
 
-/* a worker that was killed leaves bits, which wake the next one in vain */
+/*
+ * Makes the counts of a worker's wants; NULL: there is no memory.  Bits that a
+ * killed worker has left wake the next worker in vain.
+ */
 
 uint32_t *
 ngx_mcp_wants_make(ngx_mcp_zone_t *zone)
@@ -108,7 +114,7 @@ ngx_mcp_want_remove(ngx_mcp_zone_t *zone, uint32_t *counts, uint64_t want)
         return;
     }
 
-    /* a bit that may be another worker's, too, stays */
+    /* a bit that another worker may share stays */
 
     if (zone->worker != NGX_MCP_NO_WORKER
         && zone->sh->top <= NGX_MCP_WANTED_BITS)
@@ -120,8 +126,9 @@ ngx_mcp_want_remove(ngx_mcp_zone_t *zone, uint32_t *counts, uint64_t want)
 
 
 /*
- * Now and then all are woken, so that what a worker has not read is in the log
- * yet when it is woken for another event.
+ * Wakes the workers that want an event.  Now and then all workers are woken,
+ * so that a worker that is woken for an event still finds in the log all that
+ * it has not read.
  */
 
 void
