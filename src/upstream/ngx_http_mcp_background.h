@@ -1,10 +1,10 @@
 
 /*
- * A main request without a client: an exchange runs on one when no client
- * waits for it (probes, shared upstream sessions, upstream GET streams, DELETE,
- * feeds).  Its own phases never run; it only carries background subrequests.
- * One is made for each attempt, because memory of its subrequests is freed only
- * with it.
+ * A background request: a main request without a client.  An exchange runs on
+ * one when no client waits for it (probes, shared upstream sessions, upstream
+ * GET streams, DELETE, feeds).  Phases of the background request never run; it
+ * only carries background subrequests.  Each attempt has a background request
+ * of its own, because memory of the subrequests is freed only with that.
  */
 
 #ifndef _NGX_HTTP_MCP_BACKGROUND_H_INCLUDED_
@@ -16,59 +16,68 @@
 #include <ngx_http.h>
 
 
-/* how the server is reached for which a request is made */
+/* the address and names of the server that a background request is for */
 
 typedef struct {
-    ngx_str_t         host;         /* of the header */
-    ngx_str_t         name;         /* that without a port, for $host */
-    struct sockaddr  *sockaddr;     /* it listens there */
+    ngx_str_t         host;         /* value of the "Host" header */
+    ngx_str_t         name;         /* host without the port, for $host */
+    struct sockaddr  *sockaddr;     /* address on which the server listens */
     socklen_t         socklen;
-    ngx_uint_t        ssl;          /* by TLS */
+    ngx_uint_t        ssl;          /* the server speaks TLS */
 } ngx_http_mcp_server_t;
 
 
 /*
- * conf: the configurations (main, srv, loc) of the endpoint's location; they
- * become those of the request, so that its directives and variables hold.
- * NULL when memory or connections ran out (logged).
+ * Makes a background request.  conf: the configurations (main, srv, loc) of
+ * the endpoint's location; the request uses these, so that directives and
+ * variables of the location hold.  conf and server have to live as long as the
+ * request.  NULL: there is no memory or no connection (logged).
  */
 ngx_http_request_t *ngx_http_mcp_background_create(ngx_http_conf_ctx_t *conf,
     ngx_http_mcp_server_t *server, ngx_log_t *log);
 
 /*
- * A graceful quit does not end it, as it does else, like that of a client that
- * left: the one that made it does.
+ * A graceful quit of the worker ends background requests.  It does not end
+ * this one: the worker waits until the request is closed by its maker.
  */
 void ngx_http_mcp_background_hold_worker(ngx_http_request_t *r);
 
 /*
- * Ends it, with whatever still runs on it: cleanups run, no callback of an
- * exchange is called.  Safe from any handler of an exchange's done(); the
- * memory goes in a later event.
+ * Ends the request and all that still runs on it, in a later event, which also
+ * frees its memory.  Cleanups run, but no callback of an exchange is called.
+ * May be called from done() of an exchange, and more than once.
  */
 void ngx_http_mcp_background_close(ngx_http_request_t *r);
 
-/* copies what crosses of a client's headers; from may go then */
+/*
+ * Copies headers of a client into "in", with memory of pool; "from" may be
+ * freed afterwards.  NGX_OK or NGX_ERROR.
+ */
 ngx_int_t ngx_http_mcp_background_headers(ngx_http_headers_in_t *in,
     ngx_pool_t *pool, ngx_http_headers_in_t *from);
 
 /*
- * Has $scheme and $https speak of the server, for such a request, whose
- * connection is none of TLS; at the end of the configuration.
+ * Makes $scheme and $https of background requests tell whether the server
+ * speaks TLS, although the connection of such a request does not.  To be
+ * called at the end of the configuration.
  */
 void ngx_http_mcp_background_variables(ngx_conf_t *cf);
 
-/* whether r is such a request */
+/* whether r is a background request, or a subrequest of one */
 ngx_uint_t ngx_http_mcp_is_background(ngx_http_request_t *r);
 
 /*
- * Notes that something was made of the endpoint's name, with which the outcome
- * holds for this endpoint alone; and whether that was noted.
+ * The first function notes that the request made use of the endpoint's name,
+ * so that its outcome holds only for this endpoint.  The second one tells
+ * whether this was noted; r has to be a background request.
  */
 void ngx_http_mcp_background_use_endpoint(ngx_http_request_t *r);
 ngx_uint_t ngx_http_mcp_background_uses_endpoint(ngx_http_request_t *r);
 
-/* puts its own event handlers back, which nginx's error pages replace */
+/*
+ * Sets the event handlers of a background request again, because error pages
+ * of nginx replace them.  Does nothing for other requests.
+ */
 void ngx_http_mcp_background_handlers(ngx_http_request_t *r);
 
 

@@ -1,7 +1,7 @@
 
 /*
- * How long to wait before the next attempt: longer each time, until one has
- * been good for something.
+ * The time to wait before the next attempt: it doubles with each attempt until
+ * one succeeds.
  */
 
 #ifndef _NGX_HTTP_MCP_BACKOFF_H_INCLUDED_
@@ -16,14 +16,14 @@
 #define NGX_HTTP_MCP_BACKOFF       1000
 #define NGX_HTTP_MCP_BACKOFF_MAX   30000
 
-/* bounds of the shortest wait, where the other side may set it ("retry:") */
+/* ms; limits of the shortest wait if the other side sets it ("retry:") */
 #define NGX_HTTP_MCP_BACKOFF_MIN   100
 #define NGX_HTTP_MCP_BACKOFF_LONG  300000
 
 
 typedef struct {
-    ngx_msec_t  base;       /* the shortest */
-    ngx_msec_t  next;
+    ngx_msec_t  base;       /* the shortest wait, ms */
+    ngx_msec_t  next;       /* the next wait, ms */
 } ngx_http_mcp_backoff_t;
 
 
@@ -34,15 +34,22 @@ typedef struct {
     (b)->base = ngx_min(ngx_max(time, NGX_HTTP_MCP_BACKOFF_MIN),              \
                         NGX_HTTP_MCP_BACKOFF_LONG)
 
-/* the last attempt was good */
+/* the last attempt has succeeded: the next wait is the shortest again */
 #define ngx_http_mcp_backoff_reset(b)  (b)->next = (b)->base
 
-/* as it is if it lasted so long, even if nothing came */
+/*
+ * Whether a stream that opened at this time lasted long enough to count as a
+ * success, even if nothing was received on it.
+ */
 #define ngx_http_mcp_backoff_lasted(since)                                    \
     (ngx_current_msec - (since) >= NGX_HTTP_MCP_BACKOFF_MAX)
 
 
-/* those that failed together are spread over a quarter of the time */
+/*
+ * Gives the time to wait now, in ms, and doubles the next one.  Up to a
+ * quarter is added at random, so that those that failed together do not try
+ * again together.
+ */
 
 static ngx_inline ngx_msec_t
 ngx_http_mcp_backoff_next(ngx_http_mcp_backoff_t *b)

@@ -12,7 +12,10 @@
 #include <ngx_http.h>
 
 
-/* since 1.23.0 header elements are linked, and next has to be set */
+/*
+ * Adds an element to a list of headers, zeroed but for its hash.  Since 1.23.0
+ * elements are linked, so that "next" has to be set.  NULL: no memory.
+ */
 
 static ngx_inline ngx_table_elt_t *
 ngx_http_mcp_header_push(ngx_list_t *headers)

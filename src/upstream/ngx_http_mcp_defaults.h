@@ -19,43 +19,48 @@ typedef struct ngx_http_mcp_defaults_loc_conf_s
     ngx_http_mcp_defaults_loc_conf_t;
 
 struct ngx_http_mcp_defaults_loc_conf_s {
-    ngx_http_mcp_defaults_loc_conf_t  *prev;
-    void                             **loc_conf;
+    ngx_http_mcp_defaults_loc_conf_t  *prev;      /* the level above */
+    void                             **loc_conf;  /* all modules' on this level
+                                                     */
 
-    unsigned                           target:1;
-    unsigned                           endpoint:1;
+    unsigned                           target:1;    /* mcp_upstream names it */
+    unsigned                           endpoint:1;  /* it is an endpoint */
 
-    /* these the user wrote, here or on a level above */
+    /* the user wrote the directive, on this level or above */
     unsigned                           http_version:1;
     unsigned                           buffering:1;
     unsigned                           read_timeout:1;
     unsigned                           buffers:1;
 
-    unsigned                           unprobed:1;  /* "off" was written for
-                                                       TCP's keep-alive */
+    unsigned                           unprobed:1;  /* the user turned TCP
+                                                       keep-alive off */
 
     unsigned                           reported:1;
 
-    ngx_http_upstream_conf_t          *patient;  /* the proxy module's, without
-                                                    a read time-out; made when
-                                                    first needed */
+    ngx_http_upstream_conf_t          *patient;  /* copy of the proxy module's
+                                                    without a read time-out;
+                                                    made when first needed */
 };
 
 
 /*
- * To be called by a directive that names the location of an upstream; a URI
- * with variables cannot be known here.
+ * To be called by a directive that names the location of an upstream: the
+ * location gets the defaults.  A URI with variables leads to no known
+ * location.  NGX_OK or NGX_ERROR.
  */
 ngx_int_t ngx_http_mcp_defaults_target(ngx_conf_t *cf, ngx_str_t *uri);
 
-/* the location at hand is an endpoint: no directive may name it */
+/* the location of cf is an endpoint, which no mcp_upstream may name */
 void ngx_http_mcp_defaults_endpoint(ngx_conf_t *cf);
 
-/* whether u is the proxy module's, in the location of r */
+/* whether conf is that of the proxy module in the location of r */
 ngx_uint_t ngx_http_mcp_defaults_is_proxy(ngx_http_request_t *r,
     ngx_http_upstream_conf_t *conf);
 
-/* the version that the proxy module speaks in the location of r, 0: unknown */
+/*
+ * The HTTP version that the proxy module speaks in the location of r, as
+ * NGX_HTTP_VERSION_11; 0: unknown.
+ */
 ngx_uint_t ngx_http_mcp_defaults_version(ngx_http_request_t *r);
 
 

@@ -1,14 +1,13 @@
 
 /*
  * An exchange: one message sent to an upstream and all that comes back.  It is
- * a background subrequest of a main request r, which is a client's POST or a
- * client-less one (ngx_http_mcp_is_background.h); the code is the same.
+ * a subrequest of a main request r, which is a request of a client or a
+ * background request (ngx_http_mcp_background.h); the code is the same.
  *
- * The exchange is allocated from r->pool and lives as long as r.  When r goes
- * away (its cleanup runs) no callback is called any more.  Callbacks run from
- * filters or posted events of the subrequest: they must not finalize r or
- * abort the exchange at once, except in done(), after which the exchange is
- * never used again.
+ * The exchange is allocated from r->pool and lives as long as r.  Once r is
+ * freed, no callback is called any more.  Callbacks run from filters or posted
+ * events of the subrequest: only done() may finalize r, and after done() the
+ * exchange is never used again.
  */
 
 #ifndef _NGX_HTTP_MCP_EXCHANGE_H_INCLUDED_
@@ -33,14 +32,16 @@ typedef struct ngx_http_mcp_exchange_s  ngx_http_mcp_exchange_t;
 typedef enum {
     NGX_HTTP_MCP_OK = 0,        /* complete, with a status below 300 */
     NGX_HTTP_MCP_STATUS,        /* complete, with another status (x->status) */
-    NGX_HTTP_MCP_UNREACHABLE,   /* connect failed, 502 made here */
-    NGX_HTTP_MCP_TIMEOUT,       /* silence or total exceeded */
-    NGX_HTTP_MCP_CUT,           /* ended in the middle */
+    NGX_HTTP_MCP_UNREACHABLE,   /* nginx could not connect */
+    NGX_HTTP_MCP_TIMEOUT,       /* silent too long, or took too long in all */
+    NGX_HTTP_MCP_CUT,           /* the response ended in the middle */
     NGX_HTTP_MCP_BAD,           /* not HTTP, not JSON, another content type */
-    NGX_HTTP_MCP_TOO_LARGE,     /* a message over the limit */
+    NGX_HTTP_MCP_TOO_LARGE,     /* a message is larger than x->limit */
     NGX_HTTP_MCP_ABORTED        /* by ngx_http_mcp_exchange_abort() */
 } ngx_http_mcp_outcome_e;
 
+
+/* the kind of a response's body */
 
 typedef enum {
     NGX_HTTP_MCP_BODY_NONE = 0, /* 202, 204, or an empty body */
@@ -59,33 +60,35 @@ typedef struct {
     void                  (*header)(ngx_http_mcp_exchange_t *x);
 
     /*
-     * One whole message: the data of one SSE event, or a JSON body that was
-     * at most NGX_HTTP_MCP_WHOLE bytes.  The text is valid during the call,
-     * already scanned (x->scan has the members), and may be changed by it.
-     * May be NULL.  Of a feed: any event or line, not scanned.
+     * One whole message was received: the data of one SSE event, or a JSON
+     * body of at most NGX_HTTP_MCP_WHOLE bytes.  The text is valid during the
+     * call; x->scan has its members, and the callback may change it.  A feed
+     * gives each event or line, not scanned.  May be NULL.
      */
     void                  (*message)(ngx_http_mcp_exchange_t *x,
                                 ngx_str_t *text);
 
     /*
-     * A piece of a JSON body larger than that, in order, scanned as it passes
-     * and valid during the call.  Once the body has proved to be whole, one
-     * more call has last set and in NULL.  NGX_OK, or NGX_AGAIN: not taken,
-     * hold (see ngx_http_mcp_exchange_resume()).  NULL: bodies are gathered
+     * A piece of a larger JSON body was received.  Pieces come in order, are
+     * scanned before, and are valid during the call.  When the whole body has
+     * come and is valid, one more call has last set and "in" NULL.  NGX_OK;
+     * NGX_AGAIN: the piece was not consumed and comes again after
+     * ngx_http_mcp_exchange_resume().  If piece is NULL, bodies are gathered
      * up to x->limit and given to message().
      */
     ngx_int_t             (*piece)(ngx_http_mcp_exchange_t *x, ngx_chain_t *in,
                                 ngx_uint_t last);
 
-    /* the end, called exactly once unless r dies first */
+    /* the exchange has ended; called exactly once, unless r is freed first */
     void                  (*done)(ngx_http_mcp_exchange_t *x,
                                 ngx_http_mcp_outcome_e outcome);
 } ngx_http_mcp_exchange_handlers_t;
 
+/* bytes; a larger JSON body is given to piece() */
 #define NGX_HTTP_MCP_WHOLE  65536
 
 
-/* so much of a body is kept as its sample */
+/* bytes at the beginning of a body that are kept in x->sample */
 
 #define NGX_HTTP_MCP_SAMPLE  200
 
@@ -96,65 +99,76 @@ typedef struct {
     ngx_str_t                          method;
     ngx_str_t                          name;
     ngx_str_t                          request_id;
-    ngx_uint_t                         dots;   /* they made a dot segment */
+    ngx_uint_t                         dots;   /* the values made a "." or ".."
+                                                  segment of a URI */
 } ngx_http_mcp_scope_t;
 
 
 struct ngx_http_mcp_exchange_s {
     /*
-     * in; set by the caller after ngx_http_mcp_exchange_create().  Pointers
-     * have to be valid as long as r.
+     * in: set by the caller after ngx_http_mcp_exchange_create().  What they
+     * point to has to live as long as r.
      */
     ngx_http_request_t                *r;
     ngx_http_mcp_exchange_handlers_t  *handlers;
     void                              *data;
     ngx_http_mcp_scope_t              *scope;
-    ngx_mcp_zone_t                    *zone;        /* NULL: is not counted */
-    ngx_mcp_metric_t                  *metric;      /* likewise */
-    ngx_str_t                         *endpoint;    /* of the metric */
+    ngx_mcp_zone_t                    *zone;        /* NULL: no counters */
+    ngx_mcp_metric_t                  *metric;      /* NULL: the same */
+    ngx_str_t                         *endpoint;    /* label of the metric */
     ngx_str_t                          name;        /* upstream, for the log */
-    ngx_str_t                          uri;         /* of the location */
+    ngx_str_t                          uri;         /* URI of the upstream's
+                                                       location */
     ngx_str_t                          args;
     ngx_uint_t                         method;      /* NGX_HTTP_POST, ... */
     ngx_chain_t                       *request;     /* body, in memory */
-    size_t                             request_len;
-    unsigned                           client_headers:1;  /* r's cross (2.3) */
-    ngx_str_t                          session_id;  /* sent, if not empty */
+    size_t                             request_len; /* its length */
+    unsigned                           client_headers:1;  /* headers of r are
+                                                             passed on */
+
+    /* headers to send, if not empty */
+    ngx_str_t                          session_id;
     ngx_str_t                          last_event_id;
     ngx_str_t                          protocol_version;
-    ngx_array_t                       *minted;      /* further ones, of
-                                                       ngx_table_elt_t, or
+    ngx_array_t                       *minted;      /* more headers to send, of
+                                                       ngx_table_elt_t; or
                                                        NULL */
-    ngx_msec_t                         timeout;     /* silence; 0: none */
-    ngx_msec_t                         total;       /* whole; 0: none */
+    ngx_msec_t                         timeout;     /* longest silence, ms; 0:
+                                                       any */
+    ngx_msec_t                         total;       /* longest time in all, ms;
+                                                       0: any */
     size_t                             limit;       /* mcp_message_limit */
-    ngx_uint_t                         level;       /* failures are logged at */
-    ngx_str_t                          sample;      /* room for the body's first
-                                                       bytes, or data NULL */
+    ngx_uint_t                         level;       /* level of the log for
+                                                       failures */
+    ngx_str_t                          sample;      /* room for the first bytes
+                                                       of the body; or data
+                                                       NULL */
 
     /*
-     * A GET for events, SSE or lines: one over the limit is left out, anything
-     * but a stream ends the exchange.
+     * A GET of a stream of events, SSE or lines.  An event over the limit is
+     * left out; a response that is not a stream ends the exchange.
      */
     unsigned                           feed:1;
 
-    /* out; valid from header() on */
-    ngx_uint_t                         status;      /* 0: no answer */
+    /* out: valid from header() on */
+    ngx_uint_t                         status;      /* HTTP; 0: no response */
     ngx_uint_t                         body;        /* ngx_http_mcp_body_e */
     ngx_str_t                          session;     /* Mcp-Session-Id */
-    ngx_list_t                         headers;     /* that reach the client:
-                                                       ngx_table_elt_t */
-    ngx_str_t                          refusal;     /* of a JSON-RPC error that
-                                                       has no id: its "error",
-                                                       raw; else empty */
+    ngx_list_t                         headers;     /* ngx_table_elt_t: headers
+                                                       that reach the client */
+    ngx_str_t                          refusal;     /* raw "error" of an error
+                                                       message without an id;
+                                                       else empty */
     ngx_str_t                          quote;       /* the beginning of a body
                                                        that is no message */
-    ngx_mcp_json_t                    *scan;        /* of the message at hand,
+    ngx_mcp_json_t                    *scan;        /* members of the message,
                                                        during message() and
                                                        piece() */
-    ngx_mcp_sse_t                     *sse;         /* of a stream, else NULL;
-                                                       id: last event id */
-    ngx_mcp_lines_t                   *lines;       /* of lines, likewise */
+    ngx_mcp_sse_t                     *sse;         /* parser of an SSE stream,
+                                                       with the last event id;
+                                                       else NULL */
+    ngx_mcp_lines_t                   *lines;       /* parser of lines; else
+                                                       NULL */
 
     /* private */
     ngx_http_request_t                *sr;
@@ -162,58 +176,58 @@ struct ngx_http_mcp_exchange_s {
 };
 
 
-/* NULL when memory ran out; everything in is zero but r, limit 4m,
-   POST and level "error" */
+/*
+ * Makes an exchange from r->pool.  Its "in" members are zero, except r, limit
+ * (4m), method (POST) and level ("error").  NULL: no memory.
+ */
 ngx_http_mcp_exchange_t *ngx_http_mcp_exchange_create(ngx_http_request_t *r);
 
-/* limits both time-outs of one that has not started to this time, ms */
+/* limits both time-outs to this time, ms; to be called before the start */
 void ngx_http_mcp_exchange_limit_time(ngx_http_mcp_exchange_t *x,
     ngx_msec_t time);
 
-/* it is sent with this header, too; NGX_OK or NGX_ERROR */
+/* adds a header to the request of the exchange; NGX_OK or NGX_ERROR */
 ngx_int_t ngx_http_mcp_headers_mint(ngx_http_mcp_exchange_t *x,
     ngx_str_t *name, ngx_str_t *value);
 
 /*
- * Starts the subrequest.  NGX_OK: done() will come, in a later event or in
- * this call's ngx_http_run_posted_requests(); NGX_ERROR: it will not.
+ * Starts the subrequest.  NGX_OK: done() will be called, in a later event or
+ * when the caller runs ngx_http_run_posted_requests(); NGX_ERROR: done() will
+ * not be called.
  */
 ngx_int_t ngx_http_mcp_exchange_start(ngx_http_mcp_exchange_t *x);
 
-/*
- * Stops it at the next event; done(NGX_HTTP_MCP_ABORTED) follows, never from
- * within this call.
- */
+/* ends the exchange in a later event, with done(NGX_HTTP_MCP_ABORTED) */
 void ngx_http_mcp_exchange_abort(ngx_http_mcp_exchange_t *x);
 
 /*
- * All that matters has come.  The rest of a stream is read, so that the
- * connection can be used again, but not for long: done(NGX_HTTP_MCP_OK) follows
- * soon.
+ * The caller has received all that matters.  The rest of an SSE stream is read
+ * for a short time only, so that the connection can be used again; then
+ * done(NGX_HTTP_MCP_OK) follows.
  */
 void ngx_http_mcp_exchange_answered(ngx_http_mcp_exchange_t *x);
 
 /*
- * Backpressure: while held, the upstream is read no further than one buffer
- * and its silence does not count.
+ * Backpressure: between pause and resume no more than one buffer is read from
+ * the upstream, no message is given, and silence does not count.
  */
 void ngx_http_mcp_exchange_pause(ngx_http_mcp_exchange_t *x);
 void ngx_http_mcp_exchange_resume(ngx_http_mcp_exchange_t *x);
 
-/* at the end of the configuration */
+/* installs handlers at the end of the configuration; NGX_OK or NGX_ERROR */
 ngx_int_t ngx_http_mcp_exchange_init(ngx_conf_t *cf);
 
 /*
- * Filters, installed by the module: they take over the responses of exchange
- * subrequests and pass all others on.  NGX_DECLINED: not ours.
+ * Filters, which the module installs.  They process responses of exchanges.
+ * NGX_DECLINED: the response is another one and goes to the next filter.
  */
 ngx_int_t ngx_http_mcp_exchange_header_filter(ngx_http_request_t *r);
 ngx_int_t ngx_http_mcp_exchange_body_filter(ngx_http_request_t *r,
     ngx_chain_t *in);
 
 /*
- * Of a request inside an exchange (or of its error page): the exchange; NULL
- * for any other.
+ * The exchange of which r is the subrequest, or a request inside that (as for
+ * an error page); NULL: r is no part of an exchange.
  */
 ngx_http_mcp_exchange_t *ngx_http_mcp_exchange_of(ngx_http_request_t *r);
 

@@ -1,7 +1,7 @@
 
 /*
- * A message for all upstreams at which a client session has a session, or for
- * one of them: sent side by side.
+ * A fanout sends one message at the same time to all upstreams at which a
+ * client's session has an upstream session, or to one of these.
  */
 
 #ifndef _NGX_HTTP_MCP_FANOUT_H_INCLUDED_
@@ -12,7 +12,7 @@
 #include "ngx_http_mcp_upstream_request.h"
 
 
-/* ms; of several, the rest is not waited for */
+/* ms; of several upstreams, those that take longer are not waited for */
 #define NGX_HTTP_MCP_FANOUT_TIME  5000
 
 
@@ -25,20 +25,25 @@ struct ngx_http_mcp_fanout_s {
     ngx_str_t                         tenant;
     ngx_http_mcp_scope_t              scope;
     ngx_str_t                         body;
-    ngx_http_mcp_upstream_t          *only;      /* NULL: all */
-    ngx_uint_t                        serial;    /* of its session, 0: any */
+    ngx_http_mcp_upstream_t          *only;      /* NULL: all upstreams */
+    ngx_uint_t                        serial;    /* of the upstream session of
+                                                    "only"; 0: any */
 
-    /* an upstream says something to it; may be NULL */
+    /* an upstream sends a message in response; may be NULL */
     void                            (*message)(
                                          ngx_http_mcp_upstream_request_t *ureq,
                                          ngx_str_t *text);
 
-    /* all have received it, or took too long; r may go */
+    /*
+     * All requests have ended, or were aborted because they took too long.
+     * The callback may free r.
+     */
     void                            (*done)(ngx_http_mcp_fanout_t *fanout);
     void                             *data;
 
     /* out */
-    ngx_uint_t                        n;         /* that get the message */
+    ngx_uint_t                        n;         /* number of upstreams that
+                                                    get the message */
 
     /* private */
     ngx_http_mcp_upstream_request_t  *ureqs;
@@ -47,17 +52,20 @@ struct ngx_http_mcp_fanout_s {
 };
 
 
-/* one from r->pool, which ends with it; NULL: no memory */
+/* makes a fanout from r->pool, which stops when r ends; NULL: no memory */
 ngx_http_mcp_fanout_t *ngx_http_mcp_fanout_create(ngx_http_request_t *r);
 
-/* NGX_OK: done() will come; NGX_DECLINED: nobody has to hear it; NGX_ERROR */
+/*
+ * NGX_OK: done() will be called; NGX_DECLINED: no upstream gets the message;
+ * NGX_ERROR: the message could not be sent.
+ */
 ngx_int_t ngx_http_mcp_fanout_start(ngx_http_mcp_fanout_t *fanout,
     ngx_http_mcp_router_t *router);
 
-/* done() follows in a later event */
+/* aborts the requests; done() follows in a later event */
 void ngx_http_mcp_fanout_abort(ngx_http_mcp_fanout_t *fanout);
 
-/* done() does not come any more */
+/* frees what is not in r->pool; done() is not called any more */
 void ngx_http_mcp_fanout_stop(ngx_http_mcp_fanout_t *fanout);
 
 

@@ -23,7 +23,7 @@ typedef struct {
     (iter)->next = 0
 
 
-/* the next, also one marked as removed (hash is 0); NULL: there is none */
+/* the next header, even one marked as removed (hash 0); NULL: no more */
 
 static ngx_inline ngx_table_elt_t *
 ngx_http_mcp_header_iter_next(ngx_http_mcp_header_iter_t *iter)

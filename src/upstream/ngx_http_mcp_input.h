@@ -1,11 +1,11 @@
 
 /*
- * An input round: what an upstream wants of the client before it answers a
- * request (sampling, elicitation, roots), and what the client said.  An
- * upstream's manner makes it of what the upstream asks; the client's manner
- * asks the client, whatever way that is, and puts the answers in.
+ * An input round: the requests that an upstream makes of the client before it
+ * answers (sampling, elicitation, roots), and the client's answers to them.
+ * The upstream's manner makes the round from what the upstream asks; the
+ * client manner asks the client and puts the answers in.
  *
- * It lives in the pool of the request that it belongs to.
+ * A round lives in the pool of the upstream request to which it belongs.
  */
 
 #ifndef _NGX_HTTP_MCP_INPUT_H_INCLUDED_
@@ -15,17 +15,17 @@
 #include "ngx_http_mcp_upstream_request.h"
 
 
-/* of one round */
+/* requests of one round, at most */
 #define NGX_HTTP_MCP_INPUT_MAX  32
 
 
 typedef struct {
-    ngx_str_t                 key;          /* raw, the upstream's own */
+    ngx_str_t                 key;          /* raw, chosen by the upstream */
     ngx_uint_t                method;       /* ngx_mcp_method_e */
     ngx_str_t                 params;       /* raw object, or empty */
     ngx_str_t                 answer;       /* raw result, or empty */
 
-    /* of who asks the client */
+    /* for use by the code that asks the client */
     ngx_str_t                 id;
 } ngx_http_mcp_input_request_t;
 
@@ -33,12 +33,12 @@ typedef struct {
 struct ngx_http_mcp_input_s {
     ngx_http_mcp_input_request_t  *requests;
     ngx_uint_t                     n;
-    ngx_str_t                      state;   /* raw, to be given back; or empty
-                                               */
+    ngx_str_t                      state;   /* raw requestState, to be returned
+                                               with the answers; or empty */
 };
 
 
-/* the round that ureq->input() was called with has all its answers */
+/* the round that was given to ureq->input() has all its answers: goes on */
 void ngx_http_mcp_upstream_request_answered(
     ngx_http_mcp_upstream_request_t *ureq);
 

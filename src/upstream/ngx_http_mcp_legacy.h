@@ -1,8 +1,8 @@
 
 /*
  * Sessions at MCP servers of the legacy revisions: the handshake that makes one
- * and the DELETE that ends one.  Requests use them by their manner
- * (ngx_http_mcp_manner.h).
+ * and the DELETE that ends one.  Upstream requests use these functions through
+ * their manner (ngx_http_mcp_manner.h).
  */
 
 #ifndef _NGX_HTTP_MCP_LEGACY_H_INCLUDED_
@@ -12,12 +12,17 @@
 #include "ngx_http_mcp_upstream.h"
 
 
-/* whether the id of the session that it made can be kept; else it is logged */
+/*
+ * Whether the id of the session that the upstream made in x is short enough to
+ * be stored; if not, this is logged.
+ */
 ngx_uint_t ngx_http_mcp_upstream_session_id_fits(ngx_http_mcp_exchange_t *x);
 
 /*
- * Tells an upstream that a session has ended: DELETE, outcome ignored.  from:
- * the client's request, whose headers cross; NULL when there is none.
+ * Ends the upstream session with this id by a DELETE; does nothing if the id
+ * is empty.  The outcome is ignored.  from: the client's request, from which
+ * headers are passed on, or NULL.  session: value of $mcp_session_id.  Strings
+ * are copied.
  */
 void ngx_http_mcp_upstream_session_delete(ngx_http_mcp_upstream_t *u,
     ngx_http_request_t *from, ngx_str_t *tenant, ngx_str_t *session,

@@ -1,7 +1,8 @@
 
 /*
- * The GET streams of legacy upstreams, on the upstream sessions of clients: a
- * kind of readers without a lease, because it needs the headers of a client.
+ * A listener reads the GET stream of a legacy upstream on the upstream session
+ * of one client.  It is a kind of reader without a lease, because another
+ * worker could not take it over: it needs the headers of the client.
  */
 
 #ifndef _NGX_HTTP_MCP_LISTENER_H_INCLUDED_
@@ -12,16 +13,20 @@
 
 
 /*
- * Holds the upstream's GET stream of a session for as long as the client holds
- * one of its own, in the first worker that asks; messages go on the session's
- * general channel.  from: the client's GET, whose headers cross.  exclusive: a
- * call runs in such a session, and holds a stream of it instead; what is not
- * for a call is ignored.
+ * Reads the upstream's GET stream of a session for as long as the client has a
+ * GET stream of its own; does nothing if a worker reads it already.  Messages
+ * go to the session's general channel.  from: the client's GET, from which
+ * headers are passed on.  exclusive: the session is an exclusive one, and a
+ * call that runs in it takes the place of the client's GET; messages that are
+ * not for a call are ignored.
  */
 void ngx_http_mcp_listener_start(ngx_http_mcp_upstream_t *u,
     ngx_http_request_t *from, ngx_mcp_caller_t *caller, ngx_uint_t exclusive);
 
-/* the doorbell: a session that is listened for has ended or has no GET left */
+/*
+ * The doorbell rang: stops the listeners whose session has ended or has no GET
+ * stream left.
+ */
 void ngx_http_mcp_listener_doorbell(ngx_mcp_zone_t *zone, uint64_t keys);
 
 extern ngx_http_mcp_reader_kind_t  ngx_http_mcp_listener_readers;

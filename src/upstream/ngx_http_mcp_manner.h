@@ -1,10 +1,10 @@
 
 /*
- * The manners of upstreams: how a request is opened, healed, resumed and ended
- * at upstreams of one kind.  A manner is a table of functions; all that
- * differs between kinds of upstreams is in these, and
- * ngx_http_mcp_upstream_request.c knows none of the kinds.  To add a
- * kind, add a table, and its line in ngx_http_mcp_manner_of().
+ * The manners of upstreams: how an upstream request is opened, healed, resumed
+ * and ended at upstreams of one kind.  A manner is a table of functions.  All
+ * differences between kinds of upstreams are in these functions;
+ * ngx_http_mcp_upstream_request.c knows none of the kinds.  To add a kind, add
+ * a table, and a line to ngx_http_mcp_manners[].
  */
 
 #ifndef _NGX_HTTP_MCP_MANNER_H_INCLUDED_
@@ -15,23 +15,25 @@
 #include "ngx_http_mcp_upstream_request.h"
 
 
-/* whether an upstream has lost what open() had found or made there */
+/* whether the upstream has lost the session that open() had found or made */
 
 typedef enum {
     NGX_HTTP_MCP_KEPT = 0,
     NGX_HTTP_MCP_LOST,
-    NGX_HTTP_MCP_LOST_REFUSED,      /* if it answers an error without an id */
-    NGX_HTTP_MCP_LOST_UNANSWERED    /* likewise, or if it says nothing else */
+    NGX_HTTP_MCP_LOST_REFUSED,      /* lost, if the upstream answers with an
+                                       error without an id */
+    NGX_HTTP_MCP_LOST_UNANSWERED    /* the same, or if it sends no message */
 } ngx_http_mcp_lost_e;
 
 
-/* the meaning of a GET stream that could not be opened */
+/* why a GET stream could not be opened */
 
 typedef enum {
-    NGX_HTTP_MCP_RETRY = 0,
-    NGX_HTTP_MCP_NO_EVENT,          /* the last event id is not known */
+    NGX_HTTP_MCP_RETRY = 0,         /* another attempt may succeed */
+    NGX_HTTP_MCP_NO_EVENT,          /* the upstream does not know the last
+                                       event id */
     NGX_HTTP_MCP_CONFLICT,          /* the session has another stream */
-    NGX_HTTP_MCP_NO_STREAM          /* it offers none */
+    NGX_HTTP_MCP_NO_STREAM          /* the upstream offers no stream */
 } ngx_http_mcp_refusal_e;
 
 
@@ -40,87 +42,94 @@ struct ngx_http_mcp_manner_s {
     ngx_uint_t    protocol;         /* ngx_http_mcp_protocol_e */
     ngx_uint_t    kind;             /* ngx_mcp_profile_e */
 
-    /* the upstream has GET streams: to listen to, and to resume others */
+    /* the upstream has GET streams, for events and to resume other streams */
     ngx_uint_t    streams;
 
     /* the upstream keeps sessions, with subscriptions */
     ngx_uint_t    sessions;
 
-    /* it notifies of resources that are subscribed to ... */
+    /* the upstream notifies of updates of resources */
     ngx_uint_t    updates;
 
-    /* ... which the request that opens the stream names */
+    /* the request that opens a stream names the resources of such updates */
     ngx_uint_t    filters;
 
     /*
-     * Makes the upstream ready for the message.  NGX_OK: it is ready;
-     * NGX_AGAIN: ngx_http_mcp_upstream_request_next() is called when it is, or
-     * the request has failed; NGX_DECLINED: the message is not for this
-     * upstream; NGX_ERROR.  May be NULL, as the functions below.
+     * Makes the upstream ready for the message.  NGX_OK: the upstream is
+     * ready; NGX_AGAIN: ngx_http_mcp_upstream_request_next() will be called
+     * when it is ready, or the request has failed; NGX_DECLINED: the message
+     * is not for this upstream; NGX_ERROR.  This and the functions below may
+     * be NULL.
      */
     ngx_int_t   (*open)(ngx_http_mcp_upstream_request_t *ureq);
 
-    /* adds to the exchange of the message; NGX_OK or NGX_ERROR */
+    /* completes the exchange that sends the message; NGX_OK or NGX_ERROR */
     ngx_int_t   (*head)(ngx_http_mcp_upstream_request_t *ureq,
                     ngx_http_mcp_exchange_t *x);
 
     /*
-     * Gets each message of the upstream first, and may change it: it is
-     * scanned again then.  NGX_OK; NGX_DECLINED: nobody else gets the message.
+     * Gets each message of the upstream before ureq->message(), and may change
+     * and scan it again.  NGX_OK; any other result: ureq->message() does not
+     * get it.
      */
     ngx_int_t   (*message)(ngx_http_mcp_upstream_request_t *ureq,
                     ngx_str_t *text);
 
     /*
-     * The exchange of the message has ended.  NGX_OK: the request is resumed
-     * or ended as for any kind; NGX_AGAIN: the manner goes on with it, and
-     * calls ngx_http_mcp_upstream_request_next() or .._end().
+     * The exchange of the message has ended.  NGX_OK: the caller resumes or
+     * ends the request, as for any kind; NGX_AGAIN: the manner goes on with
+     * the request, and calls ngx_http_mcp_upstream_request_next() or .._end().
      */
     ngx_int_t   (*done)(ngx_http_mcp_upstream_request_t *ureq,
                     ngx_http_mcp_outcome_e outcome);
 
-    /* whether a status means that the session is lost: ngx_http_mcp_lost_e */
+    /* whether a status means that the session is lost (ngx_http_mcp_lost_e) */
     ngx_uint_t  (*lost)(ngx_http_mcp_upstream_request_t *ureq,
                     ngx_uint_t status);
 
     /* whether an upstream that lacks the method answers this status */
     ngx_uint_t  (*absent)(ngx_uint_t status);
 
-    /* the upstream has lost what open() made: forgets it; open() follows */
+    /* forgets what open() made, as the upstream lost it; open() follows */
     void        (*heal)(ngx_http_mcp_upstream_request_t *ureq);
 
-    /* the request goes: others may do what open() was about to do */
+    /* the request ends: lets others do what its open() has not finished */
     void        (*release)(ngx_http_mcp_upstream_request_t *ureq);
 
     /*
-     * Asks the upstream to end what open() has made, if it was not finished.
-     * NGX_AGAIN: that is not known before the exchange ends.
+     * Asks the upstream to end a session that open() has not finished.
+     * NGX_OK; NGX_AGAIN: to be called again after the exchange under way,
+     * because only then it is known whether there is a session.
      */
     ngx_int_t   (*end)(ngx_http_mcp_upstream_request_t *ureq);
 
     /*
-     * The GET of a reader did not open a stream: ngx_http_mcp_refusal_e.  news:
-     * the attempt before ended in another way; that is logged.
+     * Tells why the GET of a reader did not open a stream
+     * (ngx_http_mcp_refusal_e).  news: the last attempt ended in another way,
+     * so this one is logged.
      */
     ngx_uint_t  (*refused)(ngx_http_mcp_upstream_request_t *ureq,
                     ngx_http_mcp_outcome_e outcome, ngx_uint_t news);
 
     /*
-     * For an upstream that tells its profile only to clients.  ask() makes of
-     * the exchange the request of a client that sent this initialize or
-     * server/discover; answer() turns the raw result into one of initialize,
-     * data NULL: no memory.  answer() NULL: the result is one already.
+     * For an upstream that tells its profile only to clients.  ask() makes the
+     * exchange send this initialize or server/discover of a client: NGX_OK or
+     * NGX_ERROR.  answer() turns the raw result into one of initialize, from
+     * pool; data NULL: no memory.  answer is NULL if the result already is
+     * one.
      */
     ngx_int_t   (*ask)(ngx_http_mcp_exchange_t *x,
                     ngx_mcp_message_t *message);
     ngx_str_t   (*answer)(ngx_pool_t *pool, ngx_str_t *result);
 
     /*
-     * Find out whether an upstream is of this kind.  probe() sends the first
-     * request: NGX_OK or NGX_ERROR; NULL: this kind is never probed.
-     * probe_head() adds to the exchange; probe_result() gets the result, which
-     * is freed after that; probe_error() gets the JSON-RPC error; these may be
-     * NULL.  probed(): the exchange has ended; sends the next request or ends.
+     * These find out whether an upstream is of this kind.  probe() sends the
+     * first request: NGX_OK or NGX_ERROR; NULL: this kind is never probed.
+     * probe_head() completes the exchange: NGX_OK or NGX_ERROR.
+     * probe_result() gets the raw result, which is valid during the call;
+     * probe_error() gets the JSON-RPC error.  These three may be NULL.
+     * probed() is called at the end of the exchange; it sends the next request
+     * or ends the probe.
      */
     ngx_int_t   (*probe)(ngx_http_mcp_probe_t *probe);
     ngx_int_t   (*probe_head)(ngx_http_mcp_probe_t *probe,
@@ -140,36 +149,46 @@ extern ngx_http_mcp_manner_t  ngx_http_mcp_modern;
 
 
 /*
- * The manner of an upstream whose profile has this kind and revision; NULL:
- * there is none.  An upstream that knows both eras, or may, is used in that of
- * the client.  stateful: the client has a session.
+ * The manner of an upstream whose profile has this kind (ngx_mcp_profile_e)
+ * and revision; NULL: there is none.  If the upstream knows both eras, or may
+ * know both, this is the manner of the client's era.  stateful: the client has
+ * a session.
  */
 ngx_http_mcp_manner_t *ngx_http_mcp_manner_of(ngx_uint_t kind,
     ngx_uint_t revision, ngx_uint_t stateful);
 
-/* the manner to probe with after this one (NULL: the first); NULL: no more */
+/*
+ * The manner by which an upstream is probed after this one (NULL: gives the
+ * first one); NULL: no more.
+ */
 ngx_http_mcp_manner_t *ngx_http_mcp_manner_next(ngx_http_mcp_upstream_t *u,
     ngx_http_mcp_manner_t *manner);
 
-/* the manner that is configured, or that this worker knows; NULL: neither */
+/*
+ * The manner that is configured, or that of the kind which this worker knows;
+ * NULL: neither.
+ */
 ngx_http_mcp_manner_t *ngx_http_mcp_manner(ngx_http_mcp_upstream_t *u,
     ngx_str_t *tenant, ngx_uint_t stateful);
 
-/* this worker knows the upstream's kind from now on: ngx_mcp_profile_e */
+/* notes the upstream's kind (ngx_mcp_profile_e) in this worker's record */
 void ngx_http_mcp_manner_keep(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
     ngx_uint_t kind);
 
-/* whether an upstream is known to tell of no updates */
+/* whether an upstream is known not to notify of updates of resources */
 ngx_uint_t ngx_http_mcp_updateless(ngx_http_mcp_upstream_t *u,
     ngx_str_t *tenant);
 
 
-/* for manners: goes on from where it is, or fails; the last thing to be done */
+/*
+ * Functions for manners.  The first one continues the request at its step, the
+ * second one ends it; ureq may be freed by both.
+ */
 void ngx_http_mcp_upstream_request_next(ngx_http_mcp_upstream_request_t *ureq);
 void ngx_http_mcp_upstream_request_end(ngx_http_mcp_upstream_request_t *ureq,
     ngx_http_mcp_outcome_e outcome);
 
-/* goes on in so many ms */
+/* continues the request after this time, ms */
 void ngx_http_mcp_upstream_request_later(ngx_http_mcp_upstream_request_t *ureq,
     ngx_msec_t time);
 
@@ -177,19 +196,25 @@ void ngx_http_mcp_upstream_request_later(ngx_http_mcp_upstream_request_t *ureq,
 void ngx_http_mcp_upstream_request_reopen(
     ngx_http_mcp_upstream_request_t *ureq);
 
-/* likewise, after the kind of the upstream was looked up again */
+/* the message is sent again, after the upstream's kind was looked up again */
 void ngx_http_mcp_upstream_request_renew(
     ngx_http_mcp_upstream_request_t *ureq);
 
-/* fails, or succeeds without being sent, in a later event */
+/* ends the request with this outcome in a later event */
 void ngx_http_mcp_upstream_request_post_end(
     ngx_http_mcp_upstream_request_t *ureq, ngx_http_mcp_outcome_e outcome);
 
-/* waits for another (ngx_http_mcp_waiter.h) */
+/*
+ * Waits for something that another request does, here or in another worker
+ * (kind and hash as in ngx_http_mcp_waiter.h), and continues the request then.
+ */
 void ngx_http_mcp_upstream_request_wait(ngx_http_mcp_upstream_request_t *ureq,
     ngx_uint_t kind, uint32_t hash);
 
-/* an exchange of open() ended; 1: the request is to be left or is aborted */
+/*
+ * To be called when an exchange of open() has ended.  1: the request was
+ * closed or aborted, and ureq may be freed.
+ */
 ngx_uint_t ngx_http_mcp_upstream_request_stopped(
     ngx_http_mcp_upstream_request_t *ureq);
 

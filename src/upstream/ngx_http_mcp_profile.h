@@ -1,12 +1,16 @@
 
 /*
- * Profiles: what upstreams are and can.  An upstream is probed when its profile
- * is first needed, by one worker for all, and the profile is kept in the zone.
- * Endpoints that reach it in the same way share it, as long as no probe made
- * use of the endpoint's name.
+ * Profiles of upstreams: their kind and capabilities.  When a profile is first
+ * needed, one worker probes the upstream for all, and stores the profile in
+ * the zone.  Endpoints that reach an upstream in the same way share the
+ * profile, as long as no probe made use of the endpoint's name.
  *
- * The manner of an upstream probes it (ngx_http_mcp_manner.h).  If its kind is
- * not configured, manners are tried one after the other.
+ * The manner of the upstream sends the requests of the probe
+ * (ngx_http_mcp_manner.h).  If the kind of the upstream is not configured,
+ * manners are tried one after the other.
+ *
+ * In functions below, a failure is ignored where nothing is returned; pool is
+ * for temporary memory there.
  */
 
 #ifndef _NGX_HTTP_MCP_PROFILE_H_INCLUDED_
@@ -17,137 +21,168 @@
 
 
 /*
- * The profile of an upstream, for a tenant.  It comes from the zone while it is
- * of this configuration and not older than max_age (or
- * NGX_MCP_PROFILE_ANY_AGE), or while the upstream is away.  NGX_OK: *known is
- * filled from pool; NGX_AGAIN: it is probed, by this or another worker: wait
- * for NGX_HTTP_MCP_WAIT_PROFILE with known->hash; NGX_ERROR.
+ * Gets the profile of an upstream for a tenant.  The profile in the zone is
+ * used if it is of this configuration and not older than max_age ms (or
+ * NGX_MCP_PROFILE_ANY_AGE), or if the upstream is away.  NGX_OK: *profile is
+ * filled, with strings from pool; NGX_AGAIN: this or another worker probes the
+ * upstream, and the caller waits for NGX_HTTP_MCP_WAIT_PROFILE with
+ * profile->hash; NGX_ERROR.
  */
 ngx_int_t ngx_http_mcp_profile(ngx_http_mcp_upstream_t *u,
     ngx_str_t *tenant, ngx_msec_t max_age, ngx_pool_t *pool,
     ngx_mcp_profile_t *profile);
 
 /*
- * The profile that the zone has, however old; it counts as kept, and as known
- * to this worker.  NGX_OK; NGX_DECLINED: none; NGX_ERROR.
+ * Gets the profile that the zone has, whatever its age, marked as kept; this
+ * worker notes the kind, and that the upstream is away.  NGX_OK; NGX_DECLINED:
+ * there is no profile; NGX_ERROR.
  */
 ngx_int_t ngx_http_mcp_profile_stored(ngx_http_mcp_upstream_t *u,
     ngx_str_t *tenant, ngx_pool_t *pool, ngx_mcp_profile_t *profile);
 
-/* reads the profile that the zone has, and does nothing else */
+/* the same without notes: only reads the profile that the zone has */
 ngx_int_t ngx_http_mcp_profile_peek(ngx_http_mcp_upstream_t *u,
     ngx_str_t *tenant, ngx_pool_t *pool, ngx_mcp_profile_t *profile);
 
-/* the manner, as configured or by the profile in the zone; NULL: not known */
+/*
+ * The manner that is configured, or that of the profile in the zone; NULL: not
+ * known.
+ */
 struct ngx_http_mcp_manner_s *ngx_http_mcp_profile_manner(
     ngx_http_mcp_upstream_t *u, ngx_str_t *tenant, ngx_uint_t stateful);
 
-/* whether it is known, and as far as this worker knows, not away */
+/*
+ * Whether the upstream can be expected to answer: its kind is known, and as
+ * far as this worker knows the upstream is neither away nor silent.
+ */
 ngx_uint_t ngx_http_mcp_profile_answers(ngx_http_mcp_upstream_t *u,
     ngx_str_t *tenant);
 
-/* whether a profile in the zone is of the upstream */
+/* whether a profile in the zone is that of the upstream, for any tenant */
 ngx_uint_t ngx_http_mcp_profile_is(ngx_http_mcp_upstream_t *u,
     ngx_mcp_profile_info_t *info);
 
-/* its capabilities may be out of date: the next initialize asks it */
+/*
+ * The upstream's capabilities may have changed: the next initialize of a
+ * client has the upstream probed again.
+ */
 void ngx_http_mcp_profile_stale(ngx_http_mcp_upstream_t *u,
     ngx_str_t *tenant, ngx_pool_t *pool);
 
-/* likewise: it could not be reached */
+/* the same, because the upstream could not be reached */
 void ngx_http_mcp_profile_away(ngx_http_mcp_upstream_t *u,
     ngx_str_t *tenant, ngx_pool_t *pool);
 
-/* likewise: requests waited for it in vain */
+/* the same, because requests waited in vain for an answer of the upstream */
 void ngx_http_mcp_profile_silent(ngx_http_mcp_upstream_t *u,
     ngx_str_t *tenant, ngx_pool_t *pool);
 
-/* and it answers again, where u->worker says that it did not */
+/* the upstream answers again, after it was noted as away or silent */
 void ngx_http_mcp_profile_back(ngx_http_mcp_upstream_t *u,
     ngx_str_t *tenant, ngx_pool_t *pool);
 
 /*
- * And it does not behave like its kind: the next call has it probed, or uses it
- * as of this revision, if it is one that may be of either era
+ * The upstream does not behave like its kind.  If its kind is not certain, it
+ * is used as one of this revision from now on; else the next call has it
+ * probed again.  revision: 0 if not known.
  */
 void ngx_http_mcp_profile_reprobe(ngx_http_mcp_upstream_t *u,
     ngx_str_t *tenant, ngx_uint_t revision, ngx_pool_t *pool);
 
-/* it refuses to tell what it is, but told a client: it is of this revision */
+/*
+ * An upstream that refused to be probed has answered a client with this
+ * revision, by which its kind is known.  NGX_OK; NGX_DECLINED: nothing had to
+ * be changed.
+ */
 ngx_int_t ngx_http_mcp_profile_narrow(ngx_http_mcp_upstream_t *u,
     ngx_str_t *tenant, ngx_uint_t revision, ngx_pool_t *pool);
 
-/* the worker quits gracefully */
+/* the worker quits gracefully: ends probes that only other workers wait for */
 void ngx_http_mcp_profile_quit(ngx_mcp_zone_t *zone);
 
-/* the doorbell: handlers->profiles */
+/* the doorbell rang (handlers->profiles): wakes waiters for profiles */
 void ngx_http_mcp_profile_doorbell(ngx_mcp_zone_t *zone, uint64_t keys);
 
-/* whether an rpc upstream says by this status that it lacks the method */
+/* whether this HTTP status means that the upstream does not have the method */
 ngx_uint_t ngx_http_mcp_status_absent(ngx_uint_t status);
 
 
-/* for manners: a probe, under way in this worker; lives in the pool it uses */
+/* for manners: a probe that this worker makes; it lives in probe->pool */
 
 typedef struct ngx_http_mcp_probe_s  ngx_http_mcp_probe_t;
 
 struct ngx_http_mcp_probe_s {
-    ngx_queue_t                     queue;        /* of those in this worker */
+    ngx_queue_t                     queue;        /* probes of this worker */
     ngx_http_mcp_upstream_t        *upstream;
-    struct ngx_http_mcp_manner_s   *manner;       /* tried now */
-    ngx_http_mcp_exchange_t        *x;            /* under way */
+    struct ngx_http_mcp_manner_s   *manner;       /* the manner to try now */
+    ngx_http_mcp_exchange_t        *x;            /* exchange under way */
     ngx_pool_t                     *pool;
-    ngx_str_t                       key;
+    ngx_str_t                       key;          /* of the profile */
     ngx_str_t                       tenant;
     ngx_str_t                       session;      /* $mcp_session_id */
     u_char                          session_buf[NGX_MCP_UUID_LEN];
     ngx_mcp_profile_t               profile;
-    ngx_str_t                       method;       /* sent last */
-    ngx_uint_t                      step;         /* of the manner */
-    ngx_uint_t                      present;      /* bits by step */
-    ngx_msec_t                      end;          /* by then all is known */
-    ngx_str_t                       wrong;        /* with the last answer */
-    ngx_http_mcp_failure_t          failure;      /* the first "absent" */
-    unsigned                        answered:1;   /* by a result */
-    unsigned                        absent:1;     /* it lacks the method */
-    unsigned                        error:1;      /* by a JSON-RPC error */
-    unsigned                        headers:1;    /* that the headers are not
-                                                     those of the message */
-    unsigned                        again:1;      /* that it wants the version
-                                                     that it was sent */
-    unsigned                        repeated:1;   /* it was sent once more */
-    unsigned                        modern:1;     /* it is; it may be older as
-                                                     well */
-    unsigned                        guarded:1;    /* 401 or 403 said nothing of
-                                                     its kind */
-    unsigned                        away:1;       /* it answered nothing */
-    unsigned                        given_up:1;   /* for others to probe */
-    unsigned                        shared:1;     /* with other endpoints */
+    ngx_str_t                       method;       /* method that was sent last
+                                                     */
+    ngx_uint_t                      step;         /* step of the manner */
+    ngx_uint_t                      present;      /* bits by step: the upstream
+                                                     has the method */
+    ngx_msec_t                      end;          /* time of the end, at the
+                                                     latest */
+    ngx_str_t                       wrong;        /* fault of the last answer,
+                                                     or empty */
+    ngx_http_mcp_failure_t          failure;      /* the first one because of a
+                                                     missing method */
+
+    /* about the last answer */
+    unsigned                        answered:1;   /* it was a result */
+    unsigned                        absent:1;     /* the upstream lacks the
+                                                     method */
+    unsigned                        error:1;      /* it was an error message, */
+    unsigned                        headers:1;    /* which says that headers do
+                                                     not match the message, */
+    unsigned                        again:1;      /* or asks for the version
+                                                     that was sent */
+
+    /* about the probe */
+    unsigned                        repeated:1;   /* a request was repeated */
+    unsigned                        modern:1;     /* the upstream is modern,
+                                                     and maybe legacy, too */
+    unsigned                        guarded:1;    /* 401 or 403 hid the kind of
+                                                     the upstream */
+    unsigned                        away:1;       /* the upstream did not
+                                                     answer the last request */
+    unsigned                        given_up:1;   /* left to other workers */
+    unsigned                        shared:1;     /* other endpoints share the
+                                                     profile */
 };
 
 
-/* sends a request: manner->probed() follows; NGX_OK or NGX_ERROR */
+/* sends a request; NGX_OK: manner->probed() will be called; NGX_ERROR */
 ngx_int_t ngx_http_mcp_probe_send(ngx_http_mcp_probe_t *probe,
     ngx_str_t *method, ngx_str_t *params);
 
 /*
- * The upstream is not of this kind: the next one is tried.  NGX_OK, NGX_ERROR,
- * or NGX_DECLINED: there is no other.
+ * Tries the next manner, because the upstream is not of the present kind.
+ * NGX_OK; NGX_DECLINED: there is no other manner; NGX_ERROR.
  */
 ngx_int_t ngx_http_mcp_probe_next(ngx_http_mcp_probe_t *probe);
 
-/* whether it was of this kind (ngx_mcp_profile_e) before */
+/* whether the profile in the zone has this kind (ngx_mcp_profile_e) */
 ngx_uint_t ngx_http_mcp_probe_was(ngx_http_mcp_probe_t *probe,
     ngx_uint_t what);
 
-/* the end: its kind (ngx_mcp_profile_e), with probe->known */
+/* ends the probe: stores probe->profile with this kind (ngx_mcp_profile_e) */
 void ngx_http_mcp_probe_put(ngx_http_mcp_probe_t *probe, ngx_uint_t what);
 
-/* the end: the last request failed like that, which is logged */
+/* ends the probe with the failure of the last request, which is logged */
 void ngx_http_mcp_probe_failed(ngx_http_mcp_probe_t *probe,
     ngx_http_mcp_failure_t *failure);
 
-/* the end: it has nothing, probe->failure; methods: all that it was asked */
+/*
+ * Ends the probe with probe->failure: the upstream has none of the methods (a
+ * text that names all that were tried).
+ */
 void ngx_http_mcp_probe_unusable(ngx_http_mcp_probe_t *probe,
     ngx_str_t *methods);
 

@@ -1,7 +1,7 @@
 
 /*
- * The profiles of all upstreams of an endpoint, which are found out side by
- * side.  One that takes long is left out if another one has answered.
+ * Gets the profiles of all upstreams of an endpoint at the same time.  An
+ * upstream that takes long is left out if another one has answered.
  */
 
 #ifndef _NGX_HTTP_MCP_PROFILES_H_INCLUDED_
@@ -16,8 +16,9 @@ typedef struct ngx_http_mcp_profiles_s  ngx_http_mcp_profiles_t;
 
 typedef struct {
     ngx_http_mcp_upstream_t  *upstream;
-    ngx_mcp_profile_t         known;
-    ngx_uint_t                settled;    /* else it was left out */
+    ngx_mcp_profile_t         known;      /* the profile, or why there is none
+                                             */
+    ngx_uint_t                settled;    /* 0: the upstream was left out */
 
     /* private */
     ngx_http_mcp_profiles_t  *profiles;
@@ -32,16 +33,17 @@ struct ngx_http_mcp_profiles_s {
     void                        (*ready)(void *data);
     void                         *data;
 
-    /* out; in configured order */
+    /* out: the upstreams in configured order */
     ngx_http_mcp_profiles_one_t  *one;
     ngx_uint_t                    n;
-    unsigned                      whole:1;  /* none is left out, or is only
-                                               kept while it is away */
+    unsigned                      whole:1;  /* all profiles are known, and none
+                                               is an old one that is kept while
+                                               the upstream is away */
 
     /* private */
-    ngx_uint_t                    answered;
-    ngx_msec_t                    first;    /* when the first answered */
-    ngx_msec_t                    start;
+    ngx_uint_t                    answered; /* an upstream has answered */
+    ngx_msec_t                    first;    /* time of the first answer */
+    ngx_msec_t                    start;    /* time of the start */
     ngx_event_t                   timer;
 };
 
@@ -54,8 +56,9 @@ ngx_http_mcp_profiles_t *ngx_http_mcp_profiles_create(ngx_pool_t *pool,
     ngx_http_mcp_router_t *router);
 
 /*
- * NGX_OK: the profiles are settled, or left out; NGX_AGAIN: ready() will be
- * called, and may free the structure; NGX_ERROR.
+ * Gets the profiles.  NGX_OK: each profile is settled or left out; NGX_AGAIN:
+ * ready() will be called, may free the structure, and calls this function
+ * again otherwise; NGX_ERROR.
  */
 ngx_int_t ngx_http_mcp_profiles_get(ngx_http_mcp_profiles_t *profiles);
 
