@@ -22,16 +22,17 @@ typedef struct {
     ngx_str_t               list_key;     /* of mcp_list_cache */
     ngx_str_t               audience_key; /* with what the client declares
                                              (ngx_mcp_declared.h) */
-    ngx_str_t               share;        /* key of the account that pays,
-                                             once somebody wants to know */
+    ngx_str_t               share;        /* key of the account that pays;
+                                             set when it is needed first */
     ngx_str_t               session_id;   /* verified, or drawn, or empty */
     ngx_uint_t              revision;     /* ngx_mcp_revision_e */
     ngx_uint_t              level;        /* ngx_mcp_level_e */
     ngx_str_t               capabilities; /* raw object, of a client without
                                              session; else empty */
-    ngx_mcp_ref_t           audience;     /* of which it gets lists */
+    ngx_mcp_ref_t           audience;     /* the caller gets its lists */
     ngx_mcp_ref_t           session;      /* block 0: none */
-    ngx_mcp_session_t      *found;        /* its state then, or NULL */
+    ngx_mcp_session_t      *found;        /* the session when it was found, or
+                                             NULL */
 } ngx_mcp_caller_t;
 
 

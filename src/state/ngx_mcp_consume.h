@@ -1,14 +1,16 @@
 
 /*
- * Taking what is read from somewhere, under a lease, so that each event is
+ * A reader takes the events that it reads under a lease.  So each event is
  * delivered once although workers die or hand over.
  *
- * text is what both readers of an overlap see alike; with none, it is never
- * the other's.  What is delivered to clients is taken by ngx_mcp_outbox_send(),
- * anything else by ngx_mcp_lease_consume().  Either keeps its id, once.
+ * During an overlap two readers read the same events.  Both see the same text
+ * of an event, by which the second reader finds that the event was taken; an
+ * event without a text is taken by both.  An event for clients is taken by
+ * ngx_mcp_outbox_send(), any other one by ngx_mcp_lease_consume().  Both keep
+ * the event's id in the lease.  The result is in rc:
  *
- *   NGX_OK        it is taken
- *   NGX_DECLINED  the other reader of an overlap had it
+ *   NGX_OK        the event is taken
+ *   NGX_DECLINED  the other reader of an overlap has taken the event
  *   NGX_ABORT     the lease is lost: stop reading
  */
 

@@ -1,15 +1,16 @@
 
 /*
  * The counters of mcp_status: enum, group, family, gauge or counter, and the
- * help text.  OF() is for one of several counters of a family, which follow
- * each other: it has also the label and its value that distinguish it, and its
- * name in JSON; the first has the help text, and the family is their sum.
+ * help text.  OF() is one of several counters of a family, which follow each
+ * other; the family is their sum.  It has also a label with a value, and a
+ * name in JSON.  Only the first counter of a family has the help text.
  *
  * The state layer counts sessions, streams, calls.running, .started and .lost,
  * events.out (read by a stream), .dropped_large and .dropped_full (a position
  * without a body) and .lagged (lost to a reader); the layers above count the
- * others.  Sources are counted where an event was read; an event that is read
- * twice is .dropped_repeated, one of a reader without its lease .dropped_stale.
+ * others.  Each event that is read is counted by its source.  An event that is
+ * read twice is .dropped_repeated, too; an event that is read by a reader that
+ * has lost its lease is .dropped_stale, too.
  */
 
 #ifndef _NGX_MCP_COUNTER_H_INCLUDED_

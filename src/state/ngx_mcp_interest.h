@@ -1,12 +1,13 @@
 
 /*
- * Interests: resources that sessions and calls of an audience want updates of,
- * counted by URI for each shared upstream session.  Its holder subscribes at
- * the upstream when the first comes, unsubscribes when the last has gone, and
- * subscribes again after a session restore.
+ * Interests.  An interest is a resource that sessions and calls of an audience
+ * want updates of; a shared upstream session has one for each such URI, with
+ * the number of its users.  The holder of the shared upstream session
+ * subscribes at the upstream when the first user comes, unsubscribes when the
+ * last one has gone, and subscribes again after a session restore.
  *
- * A session's subscription either shares an interest or is private: then it
- * belongs to the session's own upstream session, if there is one.
+ * A session's subscription either shares an interest or is private.  A private
+ * subscription belongs to the session's own upstream session, if there is one.
  */
 
 #ifndef _NGX_MCP_INTEREST_H_INCLUDED_
@@ -16,7 +17,7 @@
 #include "ngx_mcp_upstream_session.h"
 
 
-/* ms */
+/* ms; an update waits so long for its pair (ngx_mcp_interest_pair()) */
 #define NGX_MCP_INTEREST_PAIR  2000
 
 /* requests that the holder sends at a time */
@@ -30,25 +31,30 @@ typedef enum {
 } ngx_mcp_interest_e;
 
 /*
- * Subscribes the session, and counts it.  NGX_OK: the upstream has accepted;
- * NGX_AGAIN: its answer is pending, and handlers->interests notifies all
- * workers; NGX_DONE: the upstream refused it; NGX_BUSY: the limit is reached;
- * NGX_DECLINED: a session ended, or there is no room.  A subscription that it
- * has at another one than "shared" moves there.
+ * Subscribes a session to the URI by an interest of "shared".  If the session
+ * has the subscription at another upstream session, it moves to "shared".
+ * limit: subscriptions of a session.  NGX_OK: the upstream has accepted;
+ * NGX_AGAIN: the upstream's answer is pending, and handlers->interests will
+ * notify all workers of it; NGX_DONE: the upstream has refused; NGX_BUSY: the
+ * limit is reached; NGX_DECLINED: one of the sessions has ended, or there is
+ * no room.
  */
 ngx_int_t ngx_mcp_interest_join(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
     ngx_mcp_ref_t session, ngx_str_t *uri, ngx_uint_t limit);
 
 /*
- * A running call waits on the resource, and counts like a session until it is
- * closed.  NGX_OK; NGX_DECLINED: something has ended, or there is no room.
+ * Makes a running call a user of the interest, which it remains until it is
+ * closed.  NGX_OK; NGX_DECLINED: the call or the shared upstream session has
+ * ended, the call has an interest already, or there is no room.
  */
 ngx_int_t ngx_mcp_interest_acquire(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
     ngx_mcp_ref_t call, ngx_str_t *uri);
 
 /*
- * How it stands: as for joining; NGX_DECLINED: the session is not subscribed
- * (any more), NGX_ERROR: the interest is gone, and has to be joined again.
+ * The state of the interest that a session's subscription shares.  NGX_OK: the
+ * upstream has accepted; NGX_AGAIN: its answer is pending; NGX_DONE: it has
+ * refused, or the subscription is private; NGX_DECLINED: the session is not
+ * subscribed; NGX_ERROR: the interest is gone, and has to be joined again.
  */
 ngx_int_t ngx_mcp_interest_state(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_str_t *uri);
@@ -58,66 +64,75 @@ void ngx_mcp_interest_leave(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_str_t *uri);
 
 
-/* one thing that the holder does at the upstream */
+/* a request that the holder sends to the upstream */
 
 typedef struct {
     ngx_mcp_ref_t           ref;
-    ngx_str_t               uri;          /* into pool */
-    ngx_uint_t              subscribe;    /* or unsubscribe */
-    ngx_uint_t              again;        /* it was made before the restore */
+    ngx_str_t               uri;          /* from the pool of next() */
+    ngx_uint_t              subscribe;    /* 0: unsubscribe */
+    ngx_uint_t              again;        /* the subscription was made before a
+                                             session restore */
 } ngx_mcp_interest_job_t;
 
-/* NGX_OK; NGX_DECLINED: nothing is to be done now; NGX_ERROR: no memory */
+/*
+ * Takes the next job of the holder, whose lease has this fence.  NGX_OK: the
+ * caller does the job, and then calls done(); NGX_DECLINED: there is nothing
+ * to do now, or another worker is the holder; NGX_ERROR: no memory.
+ */
 ngx_int_t ngx_mcp_interest_next(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
     uint32_t fence, ngx_pool_t *pool, ngx_mcp_interest_job_t *job);
 
 /*
- * It ended.  rc: NGX_OK; NGX_DECLINED: refused; NGX_AGAIN: the upstream could
- * not be asked, so that what was made before is to be asked for again.
- * serial: of the session at the upstream, 0: none.
+ * Ends a job.  rc: NGX_OK; NGX_DECLINED: the upstream has refused; NGX_AGAIN:
+ * the upstream could not be asked.  Then a subscription that was made before a
+ * restore is asked for again, and a new one counts as refused.  serial: of the
+ * session at the upstream that the job was done on; 0: none.
  */
 void ngx_mcp_interest_done(ngx_mcp_zone_t *zone, uint32_t fence,
     ngx_mcp_interest_job_t *job, ngx_int_t rc, ngx_uint_t serial);
 
 /*
- * Those made on the session with this serial; URIs are put into buf.  *n of
- * them at most, *n is how many.  NGX_OK; NGX_BUSY: there are more.
+ * Lists the interests that the upstream accepted on the session with this
+ * serial, *n at most.  Their URIs are put into buf, their number into *n.
+ * NGX_OK; NGX_BUSY: there are more, or buf is full.
  */
 ngx_int_t ngx_mcp_interest_made(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
     ngx_uint_t serial, u_char *buf, size_t size, ngx_str_t *uris,
     ngx_uint_t *n);
 
 /*
- * All that is wanted and was not refused, n URIs into pool.  NGX_OK or
- * NGX_ERROR: no memory.
+ * Lists the URIs of interests that have users and were not refused; they and
+ * the array are allocated from pool.  NGX_OK; NGX_ERROR: no memory.
  */
 ngx_int_t ngx_mcp_interest_wanted(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
     ngx_pool_t *pool, ngx_str_t **uris, ngx_uint_t *n);
 
-/* whether it has any interests */
+/* whether the shared upstream session has interests, with users or without */
 ngx_uint_t ngx_mcp_interests(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared);
 
-/* whether it has one in this resource */
+/* whether it has an interest with users in this resource */
 ngx_uint_t ngx_mcp_interest_exists(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
     ngx_str_t *uri);
 
 
 /*
- * A session's own stream received n updates of this resource.  A server that
+ * Decides whether a client has to be notified of n updates of a resource that
+ * came on a stream of the session's own upstream session.  A server that
  * notifies all subscribers notifies the shared upstream session as well, a
- * little earlier or later.  Each update that the shared session receives is
- * paired with one of the session's own streams.
+ * little earlier or later.  So each update that the shared session receives is
+ * paired with one that came on a stream of the session's own.
  *
- *   NGX_OK        the shared session has notified the client, or will
- *   NGX_AGAIN     it may still do so: call again after NGX_MCP_INTEREST_PAIR
- *                 with "last"
- *   NGX_DECLINED  the update is for this session only
- *   NGX_ABORT     likewise, for the first time since an update for all
+ *   NGX_OK        no: the shared session has notified the client, or will; or
+ *                 the client has unsubscribed
+ *   NGX_AGAIN     unknown: the shared session may still notify the client;
+ *                 call again after NGX_MCP_INTEREST_PAIR with "last"
+ *   NGX_DECLINED  yes: the update is for this session only
+ *   NGX_ABORT     as NGX_DECLINED, for the first time since an update for all
  */
 ngx_int_t ngx_mcp_interest_pair(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_str_t *upstream, ngx_str_t *uri, ngx_uint_t n, ngx_uint_t last);
 
-/* the stream of the shared upstream session received an update */
+/* notes that the stream of the shared upstream session received an update */
 void ngx_mcp_interest_updated(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
     ngx_str_t *uri);
 

@@ -2,17 +2,17 @@
 /*
  * Cached lists.  An audience (endpoint, tenant, list key) has one list of each
  * kind, which has one part for each upstream of the endpoint, in configured
- * order.  A part is kept whole and replaced whole.  Who refreshes it is decided
- * by a lease; what there is to do stands here, so that whoever holds it next
- * goes on with it.
+ * order.  A part is kept whole and replaced whole.  The worker that holds the
+ * lease of a part refreshes it; the work that is left is noted in the zone, so
+ * that the next holder goes on with it.
  *
  * A part is refreshed when the list is wanted for the first time, when a signal
- * came that no refresh has started after, and when its time is over.  All
- * workers learn by handlers->lists of what changed.
+ * (a notification that it may have changed) came after the last refresh began,
+ * and when its time is over.  handlers->lists tells all workers of changes.
  *
- * Or it is a list that passed on its way to a client and may be given to others
- * (mcp_list_cache auto): nobody fetches it then, a change drops it, and so does
- * a newer configuration.
+ * With "mcp_list_cache auto" a part is a copy of a list that passed through
+ * nginx on its way to a client and may be given to others.  Such a part is not
+ * fetched; a change of the list or a newer configuration drops it.
  */
 
 #ifndef _NGX_MCP_LIST_H_INCLUDED_
@@ -25,11 +25,11 @@
 #include "ngx_mcp_pages.h"
 
 
-/* ms: after a failure, doubled with each that follows, up to the second */
+/* ms; the pause after the first failure; each failure doubles it, up to MAX */
 #define NGX_MCP_LIST_RETRY      1000
 #define NGX_MCP_LIST_RETRY_MAX  60000
 
-/* one without sessions that was not asked for so long may be freed, ms */
+/* ms; an audience without sessions that is unused for so long may be freed */
 #define NGX_MCP_LIST_IDLE       60000
 
 #define NGX_MCP_LIST_KEY_MAX    1024
@@ -38,19 +38,21 @@
 #define NGX_MCP_SOURCES_MAX     32
 
 
-/* where the parts come from; lives as long as the configuration */
+/* the upstreams of an endpoint's lists; lives as long as the configuration */
 
 typedef struct {
     ngx_str_t               name;         /* of the upstream */
-    ngx_str_t               prefix;       /* of its names, or empty */
+    ngx_str_t               prefix;       /* of the names in its lists, or
+                                             empty */
 } ngx_mcp_source_t;
 
 typedef struct {
     ngx_mcp_source_t       *elts;         /* in configured order */
     ngx_uint_t              n;
-    ngx_uint_t              kinds;        /* that are fetched; others are kept
-                                             as they pass */
-    uint64_t                layout;       /* a digest of these; not 0 */
+    ngx_uint_t              kinds;        /* bits of kinds that are fetched;
+                                             others are kept as they pass */
+    uint64_t                layout;       /* digest of the members above; not
+                                             0 */
 } ngx_mcp_sources_t;
 
 
@@ -62,90 +64,97 @@ typedef struct {
 
 
 /*
- * Finds an audience or makes it, with parts for these upstreams; of more than
- * max of the endpoint the one least recently asked for goes.  NGX_OK;
+ * Finds or makes an audience with parts for these upstreams.  If the endpoint
+ * has "max" audiences, a new one replaces one without sessions, else one that
+ * has some, in either case the one that was unused for longest.  NGX_OK;
  * NGX_DECLINED: the zone is full, or the parts are of a newer configuration.
  */
 ngx_int_t ngx_mcp_audience_get(ngx_mcp_zone_t *zone, ngx_mcp_audience_t *a,
     ngx_mcp_sources_t *sources, ngx_uint_t max, ngx_mcp_ref_t *ref);
 
 /*
- * Gives it the parts of this configuration: those of other upstreams go, and
- * where clients see other lists by that, they changed.  NGX_OK; NGX_DONE: it
- * has them; NGX_DECLINED: as above; NGX_ERROR: the audience is gone.
+ * Gives an audience the parts of this configuration.  Parts of other upstreams
+ * are dropped; lists that look different to clients for this reason count as
+ * changed.  NGX_OK; NGX_DONE: the audience had these parts; NGX_DECLINED: the
+ * zone is full, or the parts are of a newer configuration; NGX_ERROR: the
+ * audience is gone.
  */
 ngx_int_t ngx_mcp_audience_sync(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
     ngx_mcp_sources_t *sources);
 
-/* the part of an upstream; NGX_OK or NGX_DECLINED */
+/* finds the part of an upstream; NGX_OK; NGX_DECLINED: there is none */
 ngx_int_t ngx_mcp_audience_part(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
     ngx_str_t *upstream, ngx_mcp_ref_t *part);
 
-/* likewise, but does not make it: NGX_OK or NGX_DECLINED */
+/* finds an audience; NGX_OK; NGX_DECLINED: there is none */
 ngx_int_t ngx_mcp_audience_find(ngx_mcp_zone_t *zone, ngx_mcp_audience_t *a,
     ngx_mcp_ref_t *ref);
 
 /*
- * Goes over those of an endpoint and tenant (NULL: all): *number starts as 0.
- * NGX_OK with the reference and, unless a is NULL, its names copied to pool;
- * NGX_DONE behind the last; NGX_ERROR: no memory.
+ * Finds the next audience of an endpoint and tenant (NULL: all); *number is 0
+ * at first.  Unless a is NULL, it gets the names, copied to pool.  NGX_OK;
+ * NGX_DONE: there are no more; NGX_ERROR: no memory.
  */
 ngx_int_t ngx_mcp_audience_next(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
     ngx_str_t *tenant, uint64_t *number, ngx_pool_t *pool,
     ngx_mcp_audience_t *a, ngx_mcp_ref_t *ref);
 
 /*
- * The session gets its lists from there; block 0, or the audience of another
- * key than the session's: by itself, so that what is said to the audience does
- * not concern it.  NGX_OK; NGX_DECLINED: by itself.
+ * Makes the session a member of the audience, from which it gets its lists and
+ * their changes.  NGX_OK; NGX_DECLINED: the session has ended, the audience is
+ * gone, or the session has its own lists from now on, because the reference
+ * has block 0 or the audience has another list key.
  */
 ngx_int_t ngx_mcp_audience_join(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_mcp_ref_t ref);
 
-/* whether the session found is of the audience with this key */
+/* whether the session has the list key of this audience */
 ngx_uint_t ngx_mcp_audience_of(ngx_mcp_zone_t *zone,
     ngx_mcp_session_t *session, ngx_str_t *key);
 
 /*
- * Drops it when no session is in it and nobody asked for "keep" ms.  NGX_OK:
- * it is gone; NGX_DECLINED: it stays.
+ * Drops an audience that has no sessions and was unused for "keep" ms.
+ * NGX_OK: it is gone; NGX_DECLINED: it stays.
  */
 ngx_int_t ngx_mcp_audience_retire(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
     ngx_msec_t keep);
 
-/* older: only one of an older configuration */
+/* drops an audience; older: only if it is of an older configuration */
 void ngx_mcp_audience_drop(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
     ngx_uint_t older);
 
 
-/* names the content of a list; a new one has another name */
+/* a list as it was found; ngx_mcp_list_read() copies its text */
 
 typedef struct {
     ngx_mcp_ref_t           content;
     size_t                  len;
-    ngx_uint_t              source;       /* its place in these */
+    ngx_uint_t              source;       /* index in ngx_mcp_sources_t */
     ngx_mcp_hint_t          hint;
 } ngx_mcp_list_part_t;
 
 typedef struct {
     ngx_mcp_ref_t           audience;
     ngx_uint_t              kind;
-    uint64_t                version;
+    uint64_t                version;      /* another one after each change */
     size_t                  len;          /* of all parts */
-    ngx_uint_t              nparts;       /* that there are */
-    ngx_uint_t              missing;      /* never fetched */
-    uint32_t                left_out;     /* of these, left out for the first
-                                             time; bits by source */
+    ngx_uint_t              nparts;       /* in "parts" */
+    ngx_uint_t              missing;      /* parts that were never fetched */
+    uint32_t                left_out;     /* missing parts that are left out
+                                             for the first time; bits by
+                                             source */
     ngx_mcp_hint_t          hint;         /* of all parts */
     ngx_mcp_list_part_t     parts[NGX_MCP_SOURCES_MAX];
 } ngx_mcp_list_t;
 
 /*
  * Asks for a list.  NGX_OK; NGX_AGAIN: parts of it are being fetched for the
- * first time; NGX_DECLINED: it is not kept, ask the upstreams; NGX_ERROR: the
- * audience is gone, or has no parts of this configuration yet.
- * partial: what is being fetched is left out, if there is anything else;
- * NGX_MCP_LIST_PEEK: likewise, but nobody asks.
+ * first time; NGX_DECLINED: the list is not kept, or the parts are of a newer
+ * configuration: ask the upstreams; NGX_ERROR: the audience is gone, or has no
+ * parts of this configuration yet.
+ * partial: parts that are being fetched are left out, if there are others;
+ * NGX_MCP_LIST_PEEK: so they are, and the call does not count as a use: it
+ * makes nobody fetch the list.
  */
 #define NGX_MCP_LIST_PEEK  2
 
@@ -154,133 +163,143 @@ ngx_int_t ngx_mcp_list_get(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
     ngx_mcp_list_t *list);
 
 /*
- * Likewise one of parts that passed (ngx_mcp_list_keep()) and whose time is not
- * over.  NGX_OK; NGX_AGAIN: only some of them are there; NGX_DECLINED: none is.
+ * Finds a list of parts that passed (ngx_mcp_list_keep()) and whose time is
+ * not over.  NGX_OK; NGX_AGAIN: only some parts are there; NGX_DECLINED: none
+ * is.
  */
 ngx_int_t ngx_mcp_list_fresh(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
     ngx_mcp_sources_t *sources, ngx_uint_t kind, ngx_mcp_list_t *list);
 
 /*
- * Copies its list->len bytes, part behind part; NGX_DECLINED: it was replaced,
- * get it again.
+ * Copies the list->len bytes of the list to dst, part behind part.  NGX_OK;
+ * NGX_DECLINED: the list was replaced, get it again.
  */
 ngx_int_t ngx_mcp_list_read(ngx_mcp_zone_t *zone, ngx_mcp_list_t *list,
     u_char *dst);
 
-/* whether it was not replaced yet; without the lock */
+/* whether the list was not replaced since it was found; takes no lock */
 ngx_uint_t ngx_mcp_list_current(ngx_mcp_zone_t *zone, ngx_mcp_list_t *list);
 
-/* from now on lists of these kinds are fetched, though nobody asked for them */
+/* has lists of these kinds fetched from now on, as if a client had asked */
 void ngx_mcp_list_want(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
     ngx_uint_t kinds);
 
 
 /*
- * Parts of these kinds (NGX_MCP_LIST_BIT) may have changed; returns those that
- * will be looked at: of others nothing is known.  part: block 0: all.  One
- * notification stands for resources and templates: said: if one of them is not
- * kept, it may be the one that changed, so that the other one is told of as
- * changed, whatever comes of it.
+ * Notes that lists of these kinds (NGX_MCP_LIST_BIT) may have changed, in this
+ * part or, if its block is 0, in all parts of the audience.  Returns the kinds
+ * that will be fetched and compared; for other kinds nothing is kept to
+ * compare with.  notified: the upstream has sent a notification.  As it sends
+ * the same one for resources and templates, and only one of them may be
+ * cached, the cached one is then announced as changed even if it is found
+ * unchanged.
  */
 ngx_uint_t ngx_mcp_list_signal(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
     ngx_mcp_ref_t part, ngx_uint_t kinds, ngx_uint_t notified);
 
 /*
- * Likewise, if the upstream says it to this session; 0 if that has its own
- * lists.
+ * Does the same for the audience of a session that the upstream notified.
+ * Returns 0 if the session has its own lists.
  */
 ngx_uint_t ngx_mcp_list_signal_session(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t session, ngx_str_t *upstream, ngx_uint_t kinds,
     ngx_uint_t notified);
 
 /*
- * For the holder of a part: NGX_OK: fetch it now, and hand back *signals;
- * NGX_AGAIN: after *delay ms; NGX_DECLINED: nobody wants it; NGX_ERROR: it is
- * gone.
+ * Tells the holder of a part when to fetch it.  NGX_OK: now, and *signals are
+ * to be passed on with the result; NGX_AGAIN: after *delay ms; NGX_DECLINED:
+ * nobody wants the list; NGX_ERROR: the part is gone.
  */
 ngx_int_t ngx_mcp_list_due(ngx_mcp_zone_t *zone, ngx_mcp_ref_t part,
     ngx_uint_t kind, uint32_t *signals, ngx_msec_t *delay);
 
 /*
- * The result of it.  put: NGX_OK: the list differs from the one before;
- * NGX_DONE: it does not, or is the first; NGX_DECLINED: it does, but there is
- * no room: it is passed through from now on; NGX_ERROR: the part is gone.
+ * Stores a list that was fetched; it is due again after "ttl" ms.  NGX_OK:
+ * clients are to be notified that it changed; NGX_DONE: they are not, because
+ * it did not change or is the first; NGX_DECLINED: it changed, but there is no
+ * room: it is passed through from now on; NGX_ERROR: the part is gone.
  */
 ngx_int_t ngx_mcp_list_put(ngx_mcp_zone_t *zone, ngx_mcp_ref_t part,
     ngx_uint_t kind, ngx_mcp_list_content_t *content, uint32_t signals,
     ngx_msec_t ttl);
 
 /*
- * Whether a list that was fetched is the one that is kept: as above, but
- * NGX_DECLINED: it is not, and is to be put.
+ * Compares a list that was fetched with the stored one, which is due again
+ * after "ttl" ms if it is the same.  NGX_DONE: it is the same; NGX_OK: it is,
+ * but clients are to be notified; NGX_DECLINED: it is not, and is to be put;
+ * NGX_ERROR: the part is gone.
  */
 ngx_int_t ngx_mcp_list_confirm(ngx_mcp_zone_t *zone, ngx_mcp_ref_t part,
     ngx_uint_t kind, ngx_mcp_list_content_t *content, uint32_t signals,
     ngx_msec_t ttl);
 
 /*
- * Keeps a list that passed, by its hint.  forgotten: as it was when the
- * upstream was asked: what may have changed since is not kept.  NGX_OK;
- * NGX_DECLINED: it is not kept.
+ * Keeps a list that passed, for as long as its hint allows.  forgotten:
+ * ngx_mcp_lists_forgotten() when the upstream was asked; a list that may have
+ * changed since is not kept.  NGX_OK; NGX_DECLINED: it is not kept.
  */
 ngx_int_t ngx_mcp_list_keep(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
     ngx_str_t *upstream, ngx_uint_t kind, ngx_mcp_list_content_t *content,
     uint64_t forgotten);
 
 /*
- * Lists of these kinds changed: those that passed are dropped, of an endpoint,
- * tenant (NULL: all) and upstream (NULL: all).
+ * Drops lists of these kinds that passed, because they changed, of an
+ * endpoint, a tenant (NULL: all) and an upstream (NULL: all).
  */
 void ngx_mcp_list_forget(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
     ngx_str_t *tenant, ngx_str_t *upstream, ngx_uint_t kinds);
 
-/* how often that was called; without the lock */
+/* the number of calls of ngx_mcp_list_forget() so far; takes no lock */
 uint64_t ngx_mcp_lists_forgotten(ngx_mcp_zone_t *zone);
 
 /*
- * There is none that could be kept, or (absent) the upstream has no such list;
- * also for "ttl".
+ * Notes for "ttl" ms that the list cannot be kept or (absent) that the
+ * upstream has no such list.
  */
 void ngx_mcp_list_pass_through(ngx_mcp_zone_t *zone, ngx_mcp_ref_t part,
     ngx_uint_t kind, ngx_uint_t absent, uint32_t signals, ngx_msec_t ttl);
 
-/* it could not be fetched: the one before stays */
+/* notes that a list could not be fetched; the stored one stays */
 void ngx_mcp_list_fail(ngx_mcp_zone_t *zone, ngx_mcp_ref_t part,
     ngx_uint_t kind);
 
 /*
- * Kinds that changed and whose sessions were not notified: of this part (block
- * 0: of none), and of parts that went.
+ * Returns the kinds that changed without a notification so far: in this part
+ * (block 0: in none), and by parts that were dropped.
  */
 ngx_uint_t ngx_mcp_list_dirty(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
     ngx_mcp_ref_t part);
 
-/* clients see no difference by what changed in this part */
+/* notes that clients do not see the change of a list in this part */
 void ngx_mcp_list_hidden(ngx_mcp_zone_t *zone, ngx_mcp_ref_t part,
     ngx_uint_t kind);
 
 /*
- * Notifies them: appends the event for the audience's sessions; these kinds
- * are not dirty any more.  Returns the number of sessions in its group.
+ * Notifies the audience's sessions of changes of these kinds: appends the
+ * event to the log of their group, if ngx_mcp_list_dirty() has one of the
+ * kinds, and takes the kinds from it.  Returns the number of sessions in the
+ * group; 0: no event was appended.
  */
 ngx_uint_t ngx_mcp_list_announce(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
     ngx_mcp_ref_t part, ngx_mcp_audience_t *names, ngx_uint_t kinds,
     ngx_mcp_event_t *event);
 
 
-/* for mcp_status: of the audience at hand (ngx_mcp_audience_next()) */
+/* a list of an audience, for mcp_status */
 
 typedef struct {
-    ngx_uint_t              filled;       /* parts that there are */
+    ngx_uint_t              filled;       /* parts that are stored */
     ngx_uint_t              entries;
     size_t                  size;
-    ngx_msec_t              age;          /* since the oldest was confirmed */
+    ngx_msec_t              age;          /* since the oldest part was stored
+                                             or confirmed */
     ngx_uint_t              failing;      /* parts that cannot be fetched */
-    ngx_uint_t              left_out;     /* parts never fetched, without which
-                                             it is served */
+    ngx_uint_t              left_out;     /* parts never fetched; the list is
+                                             served without them */
     ngx_uint_t              members;      /* sessions of the audience */
 } ngx_mcp_list_info_t;
 
+/* NGX_OK; NGX_DECLINED: the audience is gone */
 ngx_int_t ngx_mcp_list_info(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
     ngx_uint_t kind, ngx_mcp_list_info_t *info);
 

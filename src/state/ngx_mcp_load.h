@@ -1,11 +1,12 @@
 
 /*
- * Puts what was saved (ngx_mcp_save.h) into a zone that is still empty, before
- * workers start.  It is taken as it was, whatever its owners' shares, as long
- * as a sixteenth of the zone stays free; the sessions seen last come last.
+ * Loads saved records (ngx_mcp_save.h) into a zone that is still empty, before
+ * workers start.  They are loaded without regard to the shares of their
+ * owners, as long as a sixteenth of the zone stays free.  Sessions are loaded
+ * in the order of their last use, the one used last at the end.
  *
- * Each session learns that it missed something, as nobody knows what happened
- * while nginx was not there.
+ * Each session gets a gap, as nobody knows what happened while nginx did not
+ * run.
  */
 
 #ifndef _NGX_MCP_LOAD_H_INCLUDED_
@@ -18,19 +19,19 @@
 typedef struct {
     /* in */
     ngx_str_t               text;         /* all entities */
-    uint64_t                away;         /* ms, since they were saved */
-    ngx_uint_t              last;         /* nothing changed after that */
+    uint64_t                away;         /* ms since they were saved */
+    ngx_uint_t              last;         /* nothing changed after the save */
 
     /* out */
-    ngx_uint_t              sessions;     /* that go on, */
-    ngx_uint_t              ended;        /* and those that do not */
+    ngx_uint_t              sessions;     /* sessions that go on */
+    ngx_uint_t              ended;        /* sessions that do not go on */
     ngx_uint_t              lost;         /* subscriptions without room */
 } ngx_mcp_saved_t;
 
 
 /*
- * NGX_OK; NGX_DECLINED: it is no such text; NGX_ERROR: no memory.  Unless it is
- * NGX_OK, the zone is unchanged.
+ * NGX_OK; NGX_DECLINED: the text is not in the format of a state file;
+ * NGX_ERROR: no memory.  Unless the result is NGX_OK, the zone is unchanged.
  */
 ngx_int_t ngx_mcp_load(ngx_mcp_zone_t *zone, ngx_mcp_saved_t *saved);
 

@@ -11,7 +11,7 @@
  * exchange ("running"), and after that for as long as their channel is stored.
  * Streams are records of open SSE responses.  At most one stream carries a
  * channel: the newest GET carries the general channel, and the newest stream
- * that was opened on the channel of a call carries that one.
+ * that was opened on the channel of a call carries this channel.
  */
 
 #ifndef _NGX_MCP_LOG_H_INCLUDED_
@@ -46,9 +46,9 @@ typedef struct {
 
 /* flags of an event */
 
-#define NGX_MCP_EVENT_RESPONSE  0x01      /* ends its call's channel */
-#define NGX_MCP_EVENT_REQUEST   0x02      /* so does its loss, in the channel
-                                             of a parked call */
+#define NGX_MCP_EVENT_RESPONSE  0x01      /* it ends its call's channel */
+#define NGX_MCP_EVENT_REQUEST   0x02      /* its loss ends the channel, if the
+                                             call is parked */
 
 /* for sessions that share cached lists; for those without cached lists */
 #define NGX_MCP_EVENT_LISTED    0x10
@@ -61,7 +61,7 @@ typedef struct {
 #define NGX_MCP_EVENT_OFFERED(kinds)  ((kinds) << 8)
 #define NGX_MCP_EVENT_KINDS(flags)    (((flags) >> 8) & 0x07)
 
-/* a change of lists of these kinds, for all; who listens has named some */
+/* lists of these kinds changed; a subscriber that listens has named kinds */
 #define NGX_MCP_EVENT_CHANGED(kinds)  ((kinds) << 12)
 #define NGX_MCP_EVENT_CHANGES(flags)  (((flags) >> 12) & 0x07)
 
@@ -73,11 +73,13 @@ typedef struct {
     ngx_uint_t              nparts;
     ngx_uint_t              flags;
     ngx_uint_t              level;        /* of notifications/message, or 0 */
-    /* only for sessions that subscribed to all of these; empty: for all */
+    /* the event is for sessions that subscribed to all of these URIs */
     ngx_str_t               uri[NGX_MCP_EVENT_URIS];
 
-    ngx_str_t               identity;     /* for this one; data NULL: all */
-    ngx_str_t               list_key;     /* for its audience, likewise */
+    ngx_str_t               identity;     /* the event is for it; data NULL:
+                                             for all */
+    ngx_str_t               list_key;     /* the event is for its audience;
+                                             data NULL: for all */
 } ngx_mcp_event_t;
 
 
@@ -86,7 +88,8 @@ typedef struct {
 typedef struct {
     ngx_mcp_ref_t           ref;
     uint32_t                channel;      /* never 0 */
-    uint32_t                upstream;     /* that is asked, or 0 */
+    uint32_t                upstream;     /* hash of the upstream that is
+                                             asked, or 0 */
 } ngx_mcp_call_t;
 
 /*
@@ -102,15 +105,16 @@ ngx_int_t ngx_mcp_call_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_mcp_call_t *call);
 
 /*
- * Likewise one of a caller without a session: limit calls run at a time that
- * have this endpoint and key.  It has no line, and its ids may be equal to
- * those of others.  NGX_OK, NGX_BUSY, or NGX_DECLINED.
+ * Registers a running request of a caller without a session.  The call has no
+ * line, and the id of the request may be equal to that of another one.
+ * NGX_OK; NGX_BUSY: "limit" calls with this endpoint and key run;
+ * NGX_DECLINED: the zone is full.
  */
 ngx_int_t ngx_mcp_call_open_sessionless(ngx_mcp_zone_t *zone,
     ngx_str_t *endpoint, ngx_str_t *key, ngx_uint_t limit, uint32_t local,
     ngx_mcp_call_t *call);
 
-/* stores another call->upstream later */
+/* stores call->upstream after it has changed */
 void ngx_mcp_call_moved(ngx_mcp_zone_t *zone, ngx_mcp_call_t *call);
 
 /* the channel becomes resumable: its log outlives the call */
@@ -122,33 +126,34 @@ void ngx_mcp_call_moved(ngx_mcp_zone_t *zone, ngx_mcp_call_t *call);
 void ngx_mcp_call_mark(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call,
     ngx_uint_t flag);
 
-/* whether a request or response was lost on the line of a parked call */
+/* why a request or response was lost on the line of a parked call */
 
 typedef enum {
-    NGX_MCP_CALL_WHOLE = 0,
+    NGX_MCP_CALL_WHOLE = 0,               /* none was lost */
     NGX_MCP_CALL_NO_ROOM,
     NGX_MCP_CALL_TOO_LARGE                /* for mcp_message_limit */
 } ngx_mcp_call_lost_e;
 
-/* whether a stream carries its channel */
+/* whether a stream carries the call's channel */
 ngx_uint_t ngx_mcp_call_has_stream(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call);
 
 /*
- * The exchange ended; the running slot is free.  If the channel was opened as a
- * stream it stays for resuming within mcp_event_buffer, else all is freed.
+ * Ends a running call, as its exchange has ended.  A channel that was marked
+ * as NGX_MCP_CALL_STREAMED stays within mcp_event_buffer, so that the client
+ * can resume it; else the call is freed.
  */
 void ngx_mcp_call_close(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call);
 
 /*
- * notifications/cancelled: marks the running call of this session with this
- * raw id and wakes its worker; *upstream is that of the call.  NGX_OK or
- * NGX_DECLINED (unknown or done).
+ * Cancels the running call of a session that has this raw id: wakes it with
+ * NGX_MCP_WAKE_CANCEL.  NGX_OK, and *upstream is the call's; NGX_DECLINED: no
+ * such call runs.
  */
 ngx_int_t ngx_mcp_call_cancel(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_str_t *id, uint32_t *upstream);
 
 /*
- * The raw id of the call of a channel, copied to pool.  NGX_OK; NGX_DECLINED:
+ * Copies the raw id of the call of a channel to pool.  NGX_OK; NGX_DECLINED:
  * the session or channel has ended; NGX_ERROR: no memory.
  */
 ngx_int_t ngx_mcp_call_id(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
@@ -156,12 +161,12 @@ ngx_int_t ngx_mcp_call_id(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
 
 
 /*
- * Appending.  All wake the worker of the stream that carries the channel.
- * NGX_OK; NGX_DECLINED: the session or call has ended; NGX_ERROR: the event is
- * larger than the session's limit or the zone is full.  Then the event takes a
- * position of the channel without a body, and the reader gets a gap.
- *
- * log_call also returns the cursor after the event.
+ * Append an event to the general channel of a session, or to the channel of a
+ * call, and wake the stream that carries the channel.  NGX_OK; NGX_DECLINED:
+ * the session or call has ended; NGX_ERROR: the event is larger than the
+ * session's limit, or the zone is full.  Then the event takes a position of
+ * the channel without a body, and the reader gets a gap.  *cursor becomes the
+ * position behind the event.
  */
 ngx_int_t ngx_mcp_log_session(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_mcp_event_t *event);
@@ -169,17 +174,18 @@ ngx_int_t ngx_mcp_log_call(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call,
     ngx_mcp_event_t *event, ngx_mcp_cursor_t *cursor);
 
 /*
- * Events were lost, and it is not known which ones: each session of the groups
- * that match gets a gap.  NULL matches all.  Returns the number of sessions.
+ * Gives a gap to each session of the groups that match (NULL: all), as unknown
+ * events were lost.  Returns the number of sessions.
  */
 ngx_uint_t ngx_mcp_log_gap(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
     ngx_str_t *tenant);
 
 /*
- * The running call with this raw progress token, in the session (UUID text)
- * or, if that is NULL, in any that matches; or its session, if the response
- * of the call can not be a stream.  identity: of the session; data NULL:
- * any.  NGX_OK; NGX_DECLINED: there is none; NGX_BUSY: several calls have it.
+ * Finds the running call with this raw progress token in the session with this
+ * id (UUID text; NULL: in all sessions that match).  identity: of the session;
+ * data NULL: any.  *ref becomes the call, or its session if the response of
+ * the call can not be a stream.  NGX_OK; NGX_DECLINED: no call has the token;
+ * NGX_BUSY: several calls have it.
  */
 ngx_int_t ngx_mcp_token_find(ngx_mcp_zone_t *zone, ngx_str_t *token,
     ngx_str_t *id, ngx_str_t *endpoint, ngx_str_t *tenant,
@@ -208,13 +214,14 @@ typedef struct {
     uint32_t                channel;
     uint32_t                more;         /* after a read: there may be more */
     uint32_t                gap;          /* ngx_mcp_gap_e */
-    uint32_t                own;          /* blocks of the events read last, */
-    uint32_t                of_group;     /* or 0 */
+    uint32_t                own;          /* block of the event read last in
+                                             each log, or 0 */
+    uint32_t                of_group;
     uint32_t                of_endpoint;
     ngx_mcp_cursor_t        cursor;       /* behind the event read last */
-    ngx_mcp_cursor_t        seen;         /* in the shared logs when it was
-                                             opened; its worker is notified of
-                                             later events */
+    ngx_mcp_cursor_t        seen;         /* end of the shared logs when the
+                                             stream was opened; its worker is
+                                             notified of later events */
 
     unsigned                unknown:1;    /* "from" is behind the end of the
                                              channel */
@@ -222,21 +229,24 @@ typedef struct {
 } ngx_mcp_stream_t;
 
 /*
- * Opens a stream on a channel of a session.  from: decoded Last-Event-ID, or
- * NULL to go on where the last stream of the channel stopped.  It goes on there
- * and sets "unknown", too, if "from" is behind the end of the general channel.
- * A stream with "from", or on the general channel, is a GET: at most "limit" of
- * these stay (0: any number) and one on the channel of a call; others are
- * closed, the oldest first.  NGX_OK; NGX_DONE: the channel of a call has ended,
- * and no event behind "from" is stored; NGX_DECLINED: the session ended, or
- * there never was such a channel (the caller reports this gap); NGX_ERROR: the
- * zone is full.
+ * Opens a stream on a channel of a session.  from: decoded Last-Event-ID;
+ * NULL: the stream goes on where the last stream of the channel stopped.  So
+ * does a stream with a "from" behind the end of the general channel, and
+ * "unknown" is set then.  A stream with "from", or on the general channel, is
+ * a GET.  At most "limit" GETs of a session stay open (0: any number), and one
+ * on the channel of a call; others are closed, the oldest first.  NGX_OK;
+ * NGX_DONE: the channel of a call has ended, and no event behind "from" is
+ * stored; NGX_DECLINED: the session has ended, or there never was such a
+ * channel (the caller reports this gap); NGX_ERROR: the zone is full.
  */
 ngx_int_t ngx_mcp_stream_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     uint32_t channel, ngx_mcp_cursor_t *from, ngx_uint_t limit, uint32_t local,
     ngx_mcp_stream_t *stream);
 
-/* the next newest stream of the channel is woken with NGX_MCP_WAKE_NEWS */
+/*
+ * Closes a stream; counter: the reason.  The next newest stream of the channel
+ * carries it from now on, and is woken with NGX_MCP_WAKE_NEWS.
+ */
 void ngx_mcp_stream_close(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
     ngx_mcp_counter_e counter);
 

@@ -1,9 +1,10 @@
 
 /*
  * Exchanges by endpoint, upstream and method: how many ended in which way,
- * and how long they took.  The table in the zone is found without the lock
- * and counted in atomically; a row is made once and stays.  What finds no
- * room is counted in the first row, which has no names.
+ * and how long they took.  The table in the zone has a row for each of these.
+ * A process finds or makes a row under the lock once, and counts atomically
+ * afterwards; a row stays.  Exchanges for which the table has no room are
+ * counted in the first row, which has no names.
  */
 
 #ifndef _NGX_MCP_METRIC_H_INCLUDED_
@@ -14,24 +15,24 @@
 #include "ngx_mcp_message.h"
 
 
-/* rows, and bytes of the zone to one row */
+/* rows at most, and bytes of the zone for which it has one row */
 #define NGX_MCP_METRICS          256
 #define NGX_MCP_METRIC_SHARE     16384
 
-/* endpoint and upstream; longer names are cut */
+/* bytes of both names, of the endpoint and of the upstream; others are cut */
 #define NGX_MCP_METRIC_TEXT      166
 #define NGX_MCP_METRIC_ENDPOINT  110
 #define NGX_MCP_METRIC_UPSTREAM  56
 
 
-/* beside the methods of ngx_mcp_message.h */
+/* methods of exchanges beside those of ngx_mcp_message.h */
 
 #define NGX_MCP_METRIC_GET       NGX_MCP_METHOD_MAX
 #define NGX_MCP_METRIC_DELETE    (NGX_MCP_METHOD_MAX + 1)
 #define NGX_MCP_METRIC_METHODS   (NGX_MCP_METHOD_MAX + 2)
 
 
-/* upper ends of the buckets: ms, and text in s */
+/* upper ends of the buckets in ms, and as text in s */
 
 #define NGX_MCP_BUCKETS(_)                                                    \
     _(5, "0.005")                                                             \
@@ -72,29 +73,31 @@ typedef enum {
 } ngx_mcp_outcome_e;
 
 
-/* of one upstream of one endpoint; where this process found its rows */
+/* the rows of one upstream of one endpoint, as this process found them */
 
 typedef struct {
-    uint32_t                rows[NGX_MCP_METRIC_METHODS];  /* + 1 */
+    uint32_t                rows[NGX_MCP_METRIC_METHODS];  /* row + 1, or 0 */
 } ngx_mcp_metric_t;
 
+/* counts an exchange that took this many ms */
 void ngx_mcp_metric_add(ngx_mcp_zone_t *zone, ngx_mcp_metric_t *metric,
     ngx_str_t *endpoint, ngx_str_t *upstream, ngx_uint_t method,
     ngx_mcp_outcome_e outcome, ngx_msec_t took);
 
 
-/* for mcp_status: NGX_OK; NGX_DECLINED: unused; NGX_DONE: past the last */
+/* a row, for mcp_status */
 
 typedef struct {
-    ngx_str_t               endpoint;     /* in the zone */
+    ngx_str_t               endpoint;     /* both names are in the zone */
     ngx_str_t               upstream;
     ngx_uint_t              method;
     uint64_t                outcomes[NGX_MCP_METRIC_OUTCOMES];
     uint64_t                buckets[NGX_MCP_METRIC_BUCKETS];  /* cumulative */
-    uint64_t                count;
-    uint64_t                msec;
+    uint64_t                count;        /* sum of the outcomes */
+    uint64_t                msec;         /* sum of the times */
 } ngx_mcp_metric_info_t;
 
+/* n-th row; NGX_OK; NGX_DECLINED: it is unused; NGX_DONE: past the last one */
 ngx_int_t ngx_mcp_metric_info(ngx_mcp_zone_t *zone, ngx_uint_t n,
     ngx_mcp_metric_info_t *info);
 

@@ -3,19 +3,19 @@
  * The outbox delivers events to many exactly once although workers die.
  *
  * A post is one event and its deliveries.  If these are few, all of them are
- * made under one hold of the lock, together with what says that the event was
- * taken: the id of a published one, the last event id of a feed.  Otherwise
- * that hold makes an item, a record with all that is to be delivered.  An item
- * is delivered in steps, and the hold that delivers moves the item's cursor as
- * well.  The worker that made the item does so in turns; when that worker is
- * gone, any other one carries on.
+ * made under one hold of the lock, which also notes that the event was taken:
+ * the id of a published event, or the last event id of a feed.  Otherwise that
+ * hold makes an item, a record of all deliveries.  An item is delivered in
+ * steps; each step moves the item's cursor under the same hold of the lock.
+ * The worker that made the item delivers it in turns; if that worker is gone,
+ * any other one carries on.
  *
- * A delivery that has a "what" opens a window (mcp_coalesce): deliveries of
- * the same endpoint, tenant, session, audience and "what" that come before its
- * end become one, which goes at its end and opens the next window.  A window
- * in which nothing came is forgotten.  A window is an item with a deadline.
- * The worker that opened it has a timer for that; any other looks every second
- * for one that is overdue.
+ * A delivery that has a "what" opens a coalescing window (mcp_coalesce).
+ * Deliveries of the same endpoint, tenant, session, audience and "what" that
+ * come before the end of the window become one, which is sent at the end and
+ * opens the next window.  A window that stays empty is forgotten.  A window is
+ * an item with a deadline.  The worker that opened it has a timer for the
+ * deadline; the other workers look every second for windows that are overdue.
  */
 
 #ifndef _NGX_MCP_OUTBOX_H_INCLUDED_
@@ -26,92 +26,103 @@
 #include "ngx_mcp_topic.h"
 
 
-/* places in a text where a count is put */
+/* places in a text where the number of coalesced events is put */
 #define NGX_MCP_SEND_COUNTS  2
 
 
 /*
- * To the channel of a session or call, or else to the log of each group that
- * matches and has sessions.  With a topic: to the topic, in each group that
- * matches or in that of the session.
+ * A delivery goes to the channel of a session or call, or else to the log of
+ * each group that matches and has sessions.  A delivery with a topic goes to
+ * the topic, in the session's group or in each group that matches.
  */
 
 typedef struct {
-    ngx_mcp_event_t         event;        /* parts NULL: it is "text" */
+    ngx_mcp_event_t         event;        /* parts NULL: "text" is used */
     ngx_str_t               text;
     ngx_str_t              *endpoint;     /* NULL: all */
     ngx_str_t              *tenant;       /* NULL: all */
-    ngx_str_t               session;      /* UUID text; data NULL: "ref" */
-    ngx_mcp_ref_t           ref;          /* session or call; block 0: groups */
+    ngx_str_t               session;      /* UUID text; data NULL: "ref" is
+                                             used */
+    ngx_mcp_ref_t           ref;          /* session or call; block 0: none */
     ngx_mcp_topic_t         topic;        /* no URI: none */
 
     ngx_str_t               what;         /* data NULL: it is sent at once */
-    ngx_msec_t              time;         /* of a window */
-    size_t                  counts[NGX_MCP_SEND_COUNTS];  /* 0: none */
-    uint64_t                count;        /* events it stands for */
+    ngx_msec_t              time;         /* length of a window */
+    size_t                  counts[NGX_MCP_SEND_COUNTS];  /* places of "count"
+                                                             in the text, 0:
+                                                             none */
+    uint64_t                count;        /* events that it stands for */
 
-    unsigned                counted:1;    /* the text has it even if it is 1 */
-    unsigned                addressed:1;  /* its sessions are the event's */
-    unsigned                gap:1;        /* there is no text: unknown events
+    unsigned                counted:1;    /* the text has "count" even if that
+                                             is 1 */
+    unsigned                addressed:1;  /* its sessions count in the post's
+                                             "sessions" */
+    unsigned                gap:1;        /* it has no text: unknown events
                                              were lost */
-    unsigned                not_kept:1;   /* out: by a topic, in some group */
+    unsigned                not_kept:1;   /* out: the topic of some group does
+                                             not have the event */
 } ngx_mcp_delivery_t;
 
 
 typedef struct {
     ngx_mcp_delivery_t     *deliveries;
     ngx_uint_t              n;
-    ngx_pool_t             *pool;         /* may be NULL for up to two */
+    ngx_pool_t             *pool;         /* NULL: only with n <= 2 */
     ngx_mcp_consume_t      *consume;      /* of a feed; NULL: none */
     uint64_t                id;           /* of ngx_mcp_idempotency_key(), or
                                              0 */
-    unsigned                answered:1;   /* few targets: it is refused where
-                                             it would leave a gap otherwise */
+    unsigned                answered:1;   /* with few targets it is refused
+                                             where it would leave a gap */
     unsigned                attended:1;   /* the caller runs the item */
-    unsigned                optional:1;   /* the session need not be there */
+    unsigned                optional:1;   /* the session need not exist */
 
     /* out */
 
     ngx_uint_t              sessions;     /* addressed */
-    ngx_uint_t              missed;       /* of these, so far: they get a gap
-                                             for want of room */
+    ngx_uint_t              missed;       /* sessions that got a gap so far,
+                                             because there was no room */
     ngx_mcp_ref_t           item;         /* with NGX_AGAIN */
-    unsigned                absent:1;     /* the session or call is not there */
-    unsigned                large:1;      /* for some */
+    unsigned                absent:1;     /* the session or call is gone */
+    unsigned                large:1;      /* the event is too large for some */
 } ngx_mcp_post_t;
 
 
 /*
- *   NGX_OK        delivered; sessions without room get a gap ("missed")
- *   NGX_AGAIN     the rest is delivered from now on: it is done when
- *                 ngx_mcp_outbox_run() does not return NGX_AGAIN
- *   NGX_DECLINED  nothing: "absent", or it was taken before, by the other
- *                 reader of a feed or with the same id ("sessions")
- *   NGX_ABORT     nothing: the lease is lost
- *   NGX_ERROR     nothing: it is "large", or the zone is full
+ * Sends a post.
  *
- * A feed's event is taken though "absent" or NGX_ERROR.
+ *   NGX_OK        it is delivered; sessions without room get a gap ("missed")
+ *   NGX_AGAIN     an item has the rest: it is delivered when
+ *                 ngx_mcp_outbox_run() returns something else than NGX_AGAIN
+ *   NGX_DECLINED  nothing is delivered: "absent" is set, or the event was
+ *                 taken before, by the other reader of a feed or with the same
+ *                 id ("sessions" is what it was then)
+ *   NGX_ABORT     nothing is delivered: the lease is lost
+ *   NGX_ERROR     nothing is delivered: the event is "large", or the zone is
+ *                 full
+ *
+ * A feed's event is taken even if "absent" is set or after NGX_ERROR.
  */
 ngx_int_t ngx_mcp_outbox_send(ngx_mcp_zone_t *zone, ngx_mcp_post_t *post);
 
 /*
- * A part of an item.  NGX_AGAIN: more is left; NGX_OK; NGX_ERROR: no memory, to
- * be run again.  Sessions without room for it are added to *missed, unless that
- * is NULL.
+ * Delivers a part of an item.  The number of sessions without room for it is
+ * added to *missed, unless missed is NULL.  NGX_OK: the item is delivered;
+ * NGX_AGAIN: more is left; NGX_ERROR: no memory, run it again.
  */
 ngx_int_t ngx_mcp_outbox_run(ngx_mcp_zone_t *zone, ngx_mcp_ref_t item,
     ngx_uint_t *missed);
 
 /*
- * Sends what is due, and what workers that are gone have left; NGX_AGAIN: more
- * is left; *next: ms until the next is due, or 0.
+ * Sends windows that are due, and items of workers that are gone.  NGX_OK;
+ * NGX_AGAIN: more is left.  *next: ms until the next window is due, or 0.
  */
 ngx_int_t ngx_mcp_outbox_due(ngx_mcp_zone_t *zone, ngx_msec_t *next);
 
 
 /*
- * Ids of events (ngx_mcp_idempotency.c): the last 1024 are known.  key is never
- * 0; first: NGX_OK, or NGX_DECLINED if it is known.
+ * Ids of events (ngx_mcp_idempotency.c); the zone knows the last 1024.  key()
+ * returns the hash of an id, never 0.  first(): NGX_OK: the id is new, and is
+ * known from now on; NGX_DECLINED: it was known.
  */
 uint64_t ngx_mcp_idempotency_key(ngx_mcp_zone_t *zone, ngx_str_t *scope,
     ngx_str_t *id);

@@ -2,17 +2,17 @@
 /*
  * Parked calls.  A caller without a session may be asked for something while
  * an upstream with sessions works for it.  Its call then runs in a session of
- * the module's own, an exclusive one: one call at a time, of one principal,
- * with the capabilities that this caller declares.  Such a session has upstream
- * sessions, server requests, and the line of its call as that of a client has,
- * but no client may use its id, nothing is sent to it, and it is in no count of
- * sessions.  It serves one call after the other, as long as each ends with an
- * answer of the upstream; else it ends.
+ * the module's own, an exclusive session: it has one call at a time, of one
+ * principal, with the capabilities that this caller declares.  Like a client's
+ * session it has upstream sessions, server requests and the line of its call.
+ * But no client may use its id, no events are sent to it, and no count of
+ * sessions includes it.  It serves one call after the other, as long as each
+ * ends with an answer of the upstream; else it ends.
  *
  * A call whose client was asked is parked: it runs on without the client.  The
- * client comes back with another request, to any worker, that goes on with the
- * call: it names the round of input that it was asked in, which can be used
- * once, and reads the line.
+ * client comes back with another request, to any worker.  This request names
+ * the round in which the client was asked, which can be used once, and reads
+ * the line of the call.
  */
 
 #ifndef _NGX_MCP_PARKED_H_INCLUDED_
@@ -23,20 +23,20 @@
 #include "ngx_mcp_session.h"
 
 
-/* an exclusive session that serves nobody ends after so long, ms */
+/* ms; an exclusive session without a call ends after so long */
 #define NGX_MCP_EXCLUSIVE_TIMEOUT  120000
 
 
 /*
- * The running call of a caller without a session runs in the exclusive session
- * with this id from now on, which is made when there is none.  NGX_OK, *session
- * and call->channel; NGX_BUSY: another call does; NGX_DECLINED: there is no
- * room.
+ * Moves the running call of a caller without a session to the exclusive
+ * session with the id in->id, which is made if there is none.  NGX_OK:
+ * *session and call->channel are set; NGX_BUSY: another call runs there, or
+ * the session is about to end; NGX_DECLINED: there is no room.
  */
 ngx_int_t ngx_mcp_exclusive_join(ngx_mcp_zone_t *zone,
     ngx_mcp_session_new_t *in, ngx_mcp_call_t *call, ngx_mcp_ref_t *session);
 
-/* the call has failed: its session ends, once nobody reads its lines */
+/* ends the session of a call that failed, once nobody reads its lines */
 void ngx_mcp_exclusive_spend(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session);
 
 
@@ -47,7 +47,7 @@ void ngx_mcp_exclusive_spend(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session);
 uint32_t ngx_mcp_call_park(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call,
     ngx_msec_t time);
 
-/* an exclusive session, and the channel in it */
+/* the exclusive session of a parked call, and the call's channel in it */
 
 typedef struct {
     ngx_mcp_ref_t           session;
@@ -56,34 +56,35 @@ typedef struct {
 } ngx_mcp_parked_t;
 
 /*
- * The client has answered this round.  The next round begins, of "time" ms,
- * and the call is woken with NGX_MCP_WAKE_INPUT, unless it was answered
- * meanwhile.  NGX_OK; NGX_BUSY: another request has answered this round;
- * NGX_DECLINED: the call has ended.
+ * Goes on with a parked call, as the client has answered this round.  The next
+ * round begins, of "time" ms.  The call is woken with NGX_MCP_WAKE_INPUT if it
+ * still runs.  NGX_OK: *parked is set; NGX_BUSY: another request has answered
+ * this round; NGX_DECLINED: the call or its session has ended.
  */
 ngx_int_t ngx_mcp_call_unpark(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call,
     uint32_t round, ngx_msec_t time, ngx_mcp_parked_t *parked);
 
 /*
- * The call, while it runs, is woken: its client has left again
- * (NGX_MCP_WAKE_CANCEL), or something was answered for it (NGX_MCP_WAKE_INPUT).
+ * Wakes a call that still runs; why: NGX_MCP_WAKE_CANCEL: its client has left
+ * again; NGX_MCP_WAKE_INPUT: a server request was answered for it.
  */
 void ngx_mcp_call_wake(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call,
     ngx_uint_t why);
 
 /*
- * Whether more messages have to wait, because many on the line of the call are
- * unread.  If so, the call is woken with NGX_MCP_WAKE_NEWS once they are read.
+ * Whether more messages have to wait, because the line of the call has
+ * NGX_MCP_CHANNEL_WAITING unread ones.  If so, the call is woken with
+ * NGX_MCP_WAKE_NEWS once they are read.
  */
 ngx_uint_t ngx_mcp_call_full(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call);
 
-/* whether messages of its line were lost: ngx_mcp_call_lost_e */
+/* ngx_mcp_call_lost_e: whether messages on the line of the call were lost */
 ngx_uint_t ngx_mcp_call_lost(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call);
 
 /*
  * The time, in ms, that the client of a parked call still has to come back.
- * It is all of "time" while a request reads the call's line, and 0 when it is
- * over or the call has gone.
+ * It is all of "time" while a request reads the call's line, and 0 when the
+ * time is over or the call is gone.
  */
 ngx_msec_t ngx_mcp_call_park_time_left(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t call, ngx_msec_t time);

@@ -1,11 +1,12 @@
 
 /*
- * Profiles of upstreams: the protocol that one speaks and its answer to
- * initialize, per upstream and tenant.  One worker asks, for all workers.
+ * Profiles of upstreams.  A profile is the protocol that an upstream speaks
+ * and its answer to initialize, for an upstream and tenant.  One worker asks
+ * the upstream, for all workers.
  *
- * One may serve several endpoints.  Its key then is that of one of them, and
- * the others say "shared"; if what was found out turns out to depend on the
- * endpoint, they get NGX_DONE and use keys of their own.
+ * A profile may serve several endpoints.  It has the key of one of them, and
+ * the others set "shared".  If the profile turns out to depend on the
+ * endpoint, the others get NGX_DONE and use keys of their own.
  */
 
 #ifndef _NGX_MCP_PROFILE_H_INCLUDED_
@@ -21,48 +22,60 @@ typedef enum {
     NGX_MCP_PROFILE_LEGACY,
     NGX_MCP_PROFILE_MODERN,
     NGX_MCP_PROFILE_BOTH,         /* LEGACY and MODERN */
-    NGX_MCP_PROFILE_REFUSED       /* to be asked with clients' initialize */
+    NGX_MCP_PROFILE_REFUSED       /* it answers only clients' initialize */
 } ngx_mcp_profile_e;
 
 typedef struct {
     uint32_t                hash;         /* of the key, also after NGX_AGAIN */
     ngx_uint_t              what;         /* ngx_mcp_profile_e */
-    ngx_uint_t              kept;         /* though asked again in vain */
+    ngx_uint_t              kept;         /* it was asked for again in vain */
     ngx_uint_t              ask;          /* the caller has to ask again */
-    ngx_uint_t              revision;     /* negotiated with it; of REFUSED:
-                                             one of its kind, or 0 */
-    ngx_str_t               result;       /* raw result of its initialize */
-    ngx_uint_t              status;       /* of UNKNOWN: the HTTP status
-                                             and ... */
-    ngx_str_t               why;          /* ... the sentence for clients */
-    ngx_msec_t              asked;        /* NGX_AGAIN: for so long; status is
-                                             that of the last time, or 0 */
-    ngx_uint_t              own;          /* put, fail: it holds for the
-                                             endpoint of the key alone */
+    ngx_uint_t              revision;     /* negotiated with the upstream; of
+                                             REFUSED: a revision of the kind
+                                             that it speaks, or 0 */
+    ngx_str_t               result;       /* raw result of initialize */
+    ngx_uint_t              status;       /* of UNKNOWN: the HTTP status for
+                                             clients, or 0 */
+    ngx_str_t               why;          /* of UNKNOWN: the sentence for
+                                             clients */
+    ngx_msec_t              asked;        /* NGX_AGAIN: ms since the upstream
+                                             was asked; status is that of the
+                                             last time, or 0 */
+    ngx_uint_t              own;          /* for put() and fail(): it holds
+                                             for one endpoint only */
 } ngx_mcp_profile_t;
 
 
 /*
- * Looks up what is known under a key (upstream + audience, made by the
- * caller).  epoch: configuration generation; an entry of another epoch, or
- * one older than max_age ms, is to be asked for again.  NGX_OK: *out, strings
- * copied to pool.  NGX_DECLINED: asking is now the caller's duty, which ends
- * with put, fail or give_up; so it is after NGX_OK with out->ask, but what is
- * known serves meanwhile.  NGX_AGAIN: a worker of this or a newer epoch is
- * asking; handlers->profiles will be called.  NGX_DONE: it is not shared.
- * NGX_ERROR: zone full.
+ * Finds the profile with a key that the caller has made.  epoch: configuration
+ * generation; a profile of another epoch, or older than max_age ms, is to be
+ * asked for again.
+ *
+ *   NGX_OK        *out is set, with strings copied to pool.  If out->ask is
+ *                 set, the caller has to ask as after NGX_DECLINED, and the
+ *                 profile serves meanwhile
+ *   NGX_DECLINED  the caller has to ask the upstream, and then to call put(),
+ *                 fail(), give_up() or separate()
+ *   NGX_AGAIN     a worker of this or a newer epoch is asking;
+ *                 handlers->profiles will be called
+ *   NGX_DONE      the profile holds for one endpoint only, and "shared" is set
+ *   NGX_ERROR     no memory, or the zone is full
  */
 ngx_int_t ngx_mcp_profile_get(ngx_mcp_zone_t *zone, ngx_str_t *key,
     uint64_t epoch, ngx_uint_t shared, ngx_msec_t max_age, ngx_pool_t *pool,
     ngx_mcp_profile_t *out);
 
-/* likewise, whatever its age, and never asks; NGX_DECLINED: nothing is known */
+/*
+ * Finds a profile of any age and epoch; nobody has to ask then.  NGX_OK, with
+ * strings copied to pool; NGX_DECLINED: there is none; NGX_DONE: it holds for
+ * one endpoint only, and "shared" is set; NGX_ERROR: no memory.
+ */
 ngx_int_t ngx_mcp_profile_stored(ngx_mcp_zone_t *zone, ngx_str_t *key,
     ngx_uint_t shared, ngx_pool_t *pool, ngx_mcp_profile_t *out);
 
 /*
- * ms; the next initialize asks an upstream again whose profile is older than
- * this, and makes a worker's offer anew that is older
+ * ms; if the profile of an upstream or the offer of a worker is older than
+ * this, the next initialize asks the upstream again or makes the offer anew
  */
 #define NGX_MCP_PROFILE_FRESH_AGE  3600000
 
@@ -72,69 +85,77 @@ ngx_int_t ngx_mcp_profile_stored(ngx_mcp_zone_t *zone, ngx_str_t *key,
 /* ms; a kept profile is valid longer after each attempt, up to this */
 #define NGX_MCP_PROFILE_KEPT_AGE   16000
 
-/* stores the outcome and rings all workers; result at most 64k */
+/*
+ * Ends asking with a profile, which is stored, and rings all workers;
+ * in->result has 64k at most.  NGX_OK; NGX_ERROR: there is no room.
+ */
 ngx_int_t ngx_mcp_profile_put(ngx_mcp_zone_t *zone, ngx_str_t *key,
     uint64_t epoch, ngx_mcp_profile_t *in);
 
 /*
- * Ends asking in vain, with which all workers are rung.  NGX_OK: what was known
- * is kept, and the upstream is asked again after growing pauses: any profile if
- * it is away, else that of an MCP server from this epoch.  NGX_DECLINED: there
- * is none, and *in, which says why, is stored.
+ * Ends asking without a usable answer, and rings all workers.  NGX_OK: the old
+ * profile is kept, and the upstream is asked again after growing pauses;
+ * NGX_DECLINED: no profile can be kept, and *in, with the reason, is stored.
+ * If the upstream is away, any profile can be kept, else only a profile of an
+ * MCP server from this epoch.
  */
 ngx_int_t ngx_mcp_profile_fail(ngx_mcp_zone_t *zone, ngx_str_t *key,
     uint64_t epoch, ngx_uint_t away, ngx_mcp_profile_t *in);
 
-/* ends asking without an outcome, for anybody to ask at once */
+/* ends asking without an outcome; any worker may ask at once */
 void ngx_mcp_profile_give_up(ngx_mcp_zone_t *zone, ngx_str_t *key);
 
 /*
- * Likewise, and the others have it for themselves: what was asked for one of
- * them holds for it alone.
+ * Ends asking likewise, and separates the endpoints that share the profile: it
+ * holds for the endpoint of the key only, and the others get NGX_DONE.
  */
 void ngx_mcp_profile_separate(ngx_mcp_zone_t *zone, ngx_str_t *key,
     uint64_t epoch);
 
-/* any age, and also when it was declared stale */
+/* max_age that takes a profile of any age, even one that is stale */
 #define NGX_MCP_PROFILE_ANY_AGE  ((ngx_msec_t) -1)
 
-/* it may be out of date: who does not take any age asks again */
+/* notes that a profile may be out of date: get() takes it with any age only */
 void ngx_mcp_profile_stale(ngx_mcp_zone_t *zone, ngx_str_t *key);
 
-/* the upstream answers again: likewise, if the profile was only kept */
+/* notes that the upstream answers again: a profile that was kept is stale */
 void ngx_mcp_profile_back(ngx_mcp_zone_t *zone, ngx_str_t *key);
 
 /*
- * One that is REFUSED is of the kind of this revision, as a client's own
- * request has shown.  NGX_OK; NGX_DECLINED: it is not REFUSED, or that was
- * known.
+ * Notes in a profile that is REFUSED that the upstream speaks the kind of this
+ * revision, as a client's own request has shown.  NGX_OK; NGX_DECLINED: the
+ * profile is not REFUSED, or has this revision.
  */
 ngx_int_t ngx_mcp_profile_narrow(ngx_mcp_zone_t *zone, ngx_str_t *key,
     ngx_uint_t revision);
 
-/* a number that grows whenever anything known changes; without the lock */
+/*
+ * A number that grows when a profile is stored, stale or suspect, or when an
+ * upstream answers again.  Takes no lock.
+ */
 uint64_t ngx_mcp_profile_changes(ngx_mcp_zone_t *zone);
 
-/* it is doubtful: the next one asks again, whatever age it takes */
+/* notes that a profile may be wrong: the next get() asks, with any max_age */
 void ngx_mcp_profile_suspect(ngx_mcp_zone_t *zone, ngx_str_t *key);
 
 
-/* for the status: what a profile says, and for how long */
+/* a profile for mcp_status; all zero at first */
 
 typedef struct {
     ngx_str_t               key;
     ngx_uint_t              what;         /* ngx_mcp_profile_e */
     ngx_uint_t              kept;
     ngx_uint_t              own;          /* it holds for one endpoint */
-    uint64_t                epoch;        /* that asked last */
-    ngx_msec_t              age;          /* of this state */
+    uint64_t                epoch;        /* of the worker that asked last */
+    ngx_msec_t              age;          /* ms since it is in this state */
     ngx_mcp_ref_t           ref;
     uint64_t                serial;
 } ngx_mcp_profile_info_t;
 
 /*
- * The profile behind that of which *info tells, or the first if that is zero;
- * the key from pool.  NGX_OK, NGX_DONE or NGX_ERROR.
+ * Goes on from the profile in *info to the next one, or to the first one if
+ * *info is zero; the key is copied to pool.  NGX_OK; NGX_DONE: there are no
+ * more; NGX_ERROR: no memory.
  */
 ngx_int_t ngx_mcp_profile_info(ngx_mcp_zone_t *zone, ngx_pool_t *pool,
     ngx_mcp_profile_info_t *info);

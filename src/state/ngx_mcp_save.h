@@ -1,15 +1,16 @@
 
 /*
- * Copies what the zone holds into a buffer (ngx_mcp_tlv.h), record by record,
- * in slices: a hold of the lock takes less than a millisecond.  Each record is
- * consistent by itself.  A change that is made meanwhile may be missing, as one
- * made after the save, and positions tell of events that are: a reader meets a
- * gap at most.  Nothing in the zone is changed, so a process without a place in
- * it may call.
+ * Saves the records of the zone in a buffer (ngx_mcp_tlv.h), one by one, in
+ * slices: a hold of the lock takes less than a millisecond.  Each record is
+ * consistent by itself.  A change that is made during the save may be missing,
+ * like a change after the save.  As positions of events are saved, a reader
+ * then gets a gap at most.  The zone is not changed, so a process without a
+ * place in it may call these functions.
  *
- * Left out is what a restart ends (streams, workers), what is asked for again
- * (profiles of upstreams, cached lists), and what was under way (coalescing
- * windows, server requests, pending DELETEs).
+ * These records are not saved: streams and workers, which a restart ends;
+ * profiles of upstreams and cached lists, which are asked for again; and
+ * coalescing windows, server requests and pending DELETEs, which are under
+ * way.
  */
 
 #ifndef _NGX_MCP_SAVE_H_INCLUDED_
@@ -24,18 +25,18 @@ typedef struct {
 } ngx_mcp_save_counts_t;
 
 
-/* the description of the zone, which comes first; some hundred bytes */
+/* saves the description of the zone, some hundred bytes; to be called first */
 void ngx_mcp_save_zone(ngx_mcp_zone_t *zone, ngx_mcp_tlv_t *out);
 
 /*
- * The records in the blocks from *next on, which is 0 at first.  NGX_AGAIN:
- * more is left; NGX_DONE; NGX_BUSY: the next record needs more than all of
- * this room.
+ * Saves the records in the blocks from *next on, which is 0 at first.
+ * NGX_AGAIN: more is left; NGX_DONE: all are saved; NGX_BUSY: the next record
+ * does not fit into the whole buffer.
  */
 ngx_int_t ngx_mcp_save_slice(ngx_mcp_zone_t *zone, ngx_mcp_tlv_t *out,
     uint32_t *next, ngx_mcp_save_counts_t *counts);
 
-/* at the end: the ids of events that were taken; they need 64k at most */
+/* saves the ids of events that were taken, 64k at most; to be called last */
 void ngx_mcp_save_event_ids(ngx_mcp_zone_t *zone, ngx_mcp_tlv_t *out);
 
 

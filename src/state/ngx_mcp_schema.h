@@ -17,20 +17,22 @@
 /* reasons to wake a stream or call of this worker; bits */
 
 #define NGX_MCP_WAKE_NEWS              0x01  /* there are events to read */
-#define NGX_MCP_WAKE_CLOSE             0x02  /* its session ended, or it gives
-                                                way */
+#define NGX_MCP_WAKE_CLOSE             0x02  /* its session ended, or another
+                                                stream replaces it */
 #define NGX_MCP_WAKE_CANCEL            0x04  /* the client cancelled the call */
-#define NGX_MCP_WAKE_UPSTREAM_SESSION  0x08  /* the one it waits for */
-#define NGX_MCP_WAKE_INPUT             0x10  /* the client answered it */
+#define NGX_MCP_WAKE_UPSTREAM_SESSION  0x08  /* the upstream session that it
+                                                waits for is made or not */
+#define NGX_MCP_WAKE_INPUT             0x10  /* the client answered a server
+                                                request of the call */
 
 /* its session subscribed to something, or another stream relieves it */
 #define NGX_MCP_WAKE_WANTS  NGX_MCP_WAKE_FIRST
 
 
 /*
- * Work of a worker whose doorbell was rung.  "local" is the number that
- * this worker gave when it opened the stream or call.  Called without the
- * lock; the callee may call back into the zone.
+ * Work of a worker whose doorbell was rung.  "local" is the number that this
+ * worker gave when it opened the stream or call.  The handlers are called
+ * without the lock, and may use the zone.
  */
 
 struct ngx_mcp_worker_handlers_s {
@@ -116,8 +118,8 @@ ngx_int_t ngx_mcp_state_init(ngx_mcp_zone_t *zone, ngx_uint_t workers,
     ngx_uint_t reuse);
 
 /*
- * Live sessions of a zone in memory that may be none of ours; safe without the
- * lock; sh may be NULL (0).
+ * The number of live sessions of a zone; 0 if sh is NULL or is not a zone of
+ * this module.  Takes no lock.
  */
 ngx_uint_t ngx_mcp_zone_sessions(ngx_mcp_zone_sh_t *sh);
 

@@ -3,12 +3,13 @@
  * Topics are resources that store their last events, for clients that come
  * later and for calls that wait.  A topic belongs to an endpoint and tenant (a
  * group) and is named by its URI.  It holds the last 32 events and at most 16k
- * of them; their positions grow without end, also when the topic was
- * forgotten in between.
+ * of them.  Positions always grow, even if the topic was dropped and made
+ * again.
  *
  * A topic is made by the first event, the first subscription or the first
- * call that waits.  Other resources are stored likewise, apart and unlisted,
- * from the first subscription or waiting call on.
+ * call that waits.  Resources of upstreams ("other" ones) are stored in the
+ * same way from the first subscription or waiting call on, but are counted
+ * apart from topics and not listed.
  *
  * A topic without subscriptions is dropped an hour after it was used last,
  * earlier when a group has too many, or when room is short and its group has
@@ -27,65 +28,67 @@
 #define NGX_MCP_TOPIC_BYTES    (16 * 1024)
 #define NGX_MCP_TOPIC_URI_MAX  2048
 
-/* ms */
+/* ms; a topic without subscriptions is dropped after so long without use */
 #define NGX_MCP_TOPIC_IDLE     3600000
 
-/* a position: where the session began, or, without one, the present */
+/* a position: the start of the session, or the present if there is none */
 #define NGX_MCP_TOPIC_BEGIN    ((uint64_t) -1)
 
 
 typedef struct {
     ngx_str_t               uri;
-    ngx_uint_t              limit;        /* of such topics per group */
-    ngx_uint_t              share;        /* of them per session, at least 1 */
-    unsigned                other:1;      /* another resource */
-    unsigned                unannounced:1;  /* even if it is new */
-    unsigned                asked:1;      /* only where it is there, which it
-                                             does not make longer */
+    ngx_uint_t              limit;        /* such topics per group, at most */
+    ngx_uint_t              share;        /* such topics per session, at most;
+                                             at least 1 */
+    unsigned                other:1;      /* a resource that is no topic */
+    unsigned                unannounced:1;  /* even a new one */
+    unsigned                asked:1;      /* events go to existing topics only,
+                                             and are no use that keeps them */
 } ngx_mcp_topic_t;
 
 
 /*
- * Adds an event to the topic of each group that matches (NULL: all), or to
- * that of a session (UUID text; NULL: none) for this session only, and wakes
- * the calls that wait there.  Another resource gets it only where a client has
- * asked for it.  A new topic is announced to its group by
- * notifications/resources/list_changed, once a second at most.  It is one
- * delivery of ngx_mcp_outbox_send().  NGX_OK; NGX_ERROR: at least one topic
- * does not have it, because it is too large, there are too many topics in
- * use, or the zone is full.
+ * Adds an event to the topic of each group that matches (NULL: all), or, for
+ * one session only (UUID text; NULL: none), to the topic in its group, and
+ * wakes the calls that wait for the topic.  An "other" resource gets the event
+ * only where a client has asked for it.  A new topic is announced to its group
+ * by notifications/resources/list_changed, once a second at most.  The event
+ * is one delivery of ngx_mcp_outbox_send().  NGX_OK; NGX_ERROR: at least one
+ * topic does not have the event, because it is too large, too many topics are
+ * in use, or the zone is full.
  */
 ngx_int_t ngx_mcp_topic_add(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
     ngx_str_t *tenant, ngx_mcp_topic_t *topic, ngx_mcp_event_t *event,
     ngx_str_t *session);
 
 /*
- * The topic in the caller's group, made if there is none.  A position *after
- * of this topic is unchanged; any other one, or NGX_MCP_TOPIC_BEGIN, is
- * replaced.  The topic is charged to the session if it is not charged to
- * another one that lives.  When the session's share is used up, its unused
- * topic that was used longest ago is given up.  NGX_OK; NGX_DECLINED: the
- * session ended; NGX_BUSY: too many are in use, by the session or by all;
- * NGX_ERROR: the zone is full or the URI too long.
+ * Finds or makes the topic in the caller's group.  A position *after behind
+ * all events of the zone, such as NGX_MCP_TOPIC_BEGIN, is replaced by the
+ * start of the session or, without a session, by the present.  The topic is
+ * charged to the session unless it is charged to another live one.  When the
+ * session's share is used up, its topic that is not in use and was used
+ * longest ago is given up.  NGX_OK; NGX_DECLINED: the session has ended;
+ * NGX_BUSY: too many topics are in use, by the session or by all; NGX_ERROR:
+ * the zone is full or the URI is too long.
  */
 ngx_int_t ngx_mcp_topic_watch(ngx_mcp_zone_t *zone, ngx_mcp_caller_t *caller,
     ngx_mcp_topic_t *topic, ngx_mcp_ref_t *ref, uint64_t *after);
 
-/* makes one where the group is not there yet, if there is room for both */
+/* makes a topic and its group if the group does not exist and there is room */
 void ngx_mcp_topic_open(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
     ngx_str_t *tenant, ngx_mcp_topic_t *topic);
 
-/* NGX_OK; NGX_DECLINED: it has no event; never makes one */
+/* finds a topic with events; NGX_OK; NGX_DECLINED: there is none */
 ngx_int_t ngx_mcp_topic_find(ngx_mcp_zone_t *zone, ngx_mcp_caller_t *caller,
     ngx_mcp_topic_t *topic, ngx_mcp_ref_t *ref);
 
 /*
- * The next event that the caller may see, into buf, which has room for
- * NGX_MCP_TOPIC_BYTES; *missed: some between were dropped.
+ * Reads the next event behind *after that the caller may see into buf, which
+ * has room for NGX_MCP_TOPIC_BYTES.  *missed: events in between were dropped.
  *
- *   NGX_OK        *len bytes; *after is its position
+ *   NGX_OK        the event has *len bytes; *after is its position
  *   NGX_AGAIN     there is none; if "wait", handlers->topic will be called
- *   NGX_DECLINED  the topic was forgotten: watch again
+ *   NGX_DECLINED  the topic was dropped: watch it again
  *   NGX_DONE      the session has ended
  */
 ngx_int_t ngx_mcp_topic_next(ngx_mcp_zone_t *zone, ngx_mcp_caller_t *caller,
@@ -93,13 +96,13 @@ ngx_int_t ngx_mcp_topic_next(ngx_mcp_zone_t *zone, ngx_mcp_caller_t *caller,
     size_t *len, ngx_uint_t *missed);
 
 /*
- * Likewise the next one, whoever may see it, with "wait"; NGX_OK, NGX_AGAIN or
- * NGX_DECLINED.
+ * Reads the next event like ngx_mcp_topic_next() with "wait", but for no
+ * caller: each event is read.  NGX_OK, NGX_AGAIN or NGX_DECLINED.
  */
 ngx_int_t ngx_mcp_topic_any(ngx_mcp_zone_t *zone, ngx_mcp_ref_t topic,
     uint64_t *after, u_char *buf, size_t *len, ngx_uint_t *missed);
 
-/* nobody waits in this worker any more */
+/* notes that nobody in this worker waits for the topic any more */
 void ngx_mcp_topic_unwatch(ngx_mcp_zone_t *zone, ngx_mcp_ref_t topic);
 
 /*
@@ -113,34 +116,39 @@ ngx_int_t ngx_mcp_topic_wanted(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
 ngx_uint_t ngx_mcp_topics_any(ngx_mcp_zone_t *zone);
 
 /*
- * Likewise whether one is there, wanted or not; fast where none is anywhere.
- * NGX_OK: one is, or of many groups some may have it.
+ * Whether a group that matches (NULL: all) has the topic, wanted or not; fast
+ * if no group has it.  NGX_OK: one has it, or there are too many groups to
+ * search all; NGX_DECLINED: none has it.
  */
 ngx_int_t ngx_mcp_topic_exists(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
     ngx_str_t *tenant, ngx_str_t *uri);
 
-/* whether any topic of a group is wanted, or the group has sessions */
+/* NGX_OK: a topic of the group is wanted, or it has sessions; NGX_DECLINED */
 ngx_int_t ngx_mcp_topics_wanted(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
     ngx_str_t *tenant);
 
 /*
- * Makes a lease, as ngx_mcp_lease_ensure(), for a feed of a topic.  It is
- * charged to the session, or else to the client, and to its tenant at the
- * endpoint, which have this many at most.  Also NGX_BUSY: the caller, and
- * NGX_DECLINED: its tenant, has as many; NGX_ABORT: the session has ended.
+ * Makes a lease, like ngx_mcp_lease_ensure(), for the feed of a topic.  The
+ * lease is charged to the session, or to the client if there is no session,
+ * and to the tenant at the endpoint.  A session or client has "callers" such
+ * leases at most, a tenant "tenants".  Returns also NGX_BUSY: the session or
+ * client has as many; NGX_DECLINED: the tenant has; NGX_ABORT: the session has
+ * ended.
  */
 ngx_int_t ngx_mcp_topic_lease(ngx_mcp_zone_t *zone, ngx_str_t *key,
     ngx_mcp_caller_t *caller, ngx_uint_t callers, ngx_uint_t tenants);
 
 /*
- * The session subscribed to this URI: its topic stays for as long.  As
- * ngx_mcp_topic_watch(); also NGX_BUSY when it exists and can not be charged.
+ * Finds or makes the topic of a URI that the session has subscribed to; the
+ * topic stays as long as the subscription.  Returns the same as
+ * ngx_mcp_topic_watch(), and NGX_BUSY also if the topic exists but is charged
+ * to no session.
  */
 ngx_int_t ngx_mcp_topic_subscribe(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_mcp_topic_t *topic);
 
 
-/* topics of a caller's group with events that it may see */
+/* a topic of a caller's group with events that the caller may see */
 
 typedef struct {
     ngx_str_t               uri;
@@ -151,19 +159,21 @@ typedef struct {
 #define NGX_MCP_TOPIC_TEXTS  (4 * NGX_MCP_TOPIC_URI_MAX)
 
 
-/* the topic that was looked at last; all zero at first */
+/* the place behind the topic that was examined last; all zero at first */
 
 typedef struct {
     uint64_t                serial;
     ngx_mcp_ref_t           ref;
-    ngx_uint_t              seen;         /* by now */
-    ngx_uint_t              topics;       /* seen, and in the group */
+    ngx_uint_t              seen;         /* topics examined so far */
+    ngx_uint_t              topics;       /* topics of the group, "seen" at
+                                             least */
 } ngx_mcp_topic_cursor_t;
 
 /*
- * Up to NGX_MCP_TOPIC_LIST of them, perhaps none, in the order in which they
- * were made; their URIs are put into buf of NGX_MCP_TOPIC_TEXTS bytes.  The
- * number in *n; NGX_OK; NGX_DONE: no more follow.
+ * Lists the next *n topics, NGX_MCP_TOPIC_LIST at most and perhaps none, in
+ * the order in which they were made.  Their URIs are put into buf, which has
+ * NGX_MCP_TOPIC_TEXTS bytes.  NGX_OK: call again for more; NGX_DONE: no more
+ * follow.
  */
 ngx_int_t ngx_mcp_topic_list(ngx_mcp_zone_t *zone, ngx_mcp_caller_t *caller,
     ngx_mcp_topic_cursor_t *cursor, u_char *buf, ngx_mcp_topic_info_t *list,
