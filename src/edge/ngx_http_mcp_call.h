@@ -4,9 +4,9 @@
  * its connection: a client that leaves only detaches, and the answer waits on
  * the call's line.
  *
- * An answerer works for the call; the table below lists the functions that an
- * answerer has.  Answerers are asked in the order of their table,
- * and one may hand the call to another.
+ * An answerer works for the call.  Answerers are asked in the order of
+ * ngx_http_mcp_answerers, and one may hand the call to another.  Events change
+ * the state of a call:
  *
  *   state     event                                        next state
  *
@@ -19,9 +19,9 @@
  *   STOPPING  ngx_http_mcp_call_end(): the reason decides  DONE
  *   ANSWERED  ngx_http_mcp_call_end()                      DONE
  *
- * Independent of the state, nothing is sent yet, or the response is a JSON text
- * in pieces, or a stream; and the client is there or gone.  The answer of an
- * element of a batch goes to the batch.
+ * In each state, the response may be unsent, a JSON text in pieces, or a
+ * stream; and the client may be there or gone.  The answer of an element of a
+ * batch goes to the batch.
  *
  * A call lives in r->pool and keeps r alive until both the answerer and the
  * stream, if one was opened, have ended.
@@ -76,42 +76,51 @@ typedef struct ngx_http_mcp_call_missed_s  ngx_http_mcp_call_missed_t;
 
 typedef struct {
     /*
-     * NGX_OK: *reply is the answer; NGX_AGAIN: the answerer has opened the
-     * call and will end it; NGX_DECLINED: the next answerer is asked;
-     * NGX_ERROR: no memory
+     * Starts work on the call.  NGX_OK: *reply is the answer; NGX_AGAIN: the
+     * answerer has opened the call and will end it; NGX_DECLINED: the next
+     * answerer is asked; NGX_ERROR: no memory.
      */
     ngx_int_t               (*start)(ngx_http_mcp_call_t *call,
                                 ngx_http_mcp_reply_t *reply);
 
-    /* frees what is not in r->pool; the call hears nothing more of it */
+    /*
+     * Stops at once and frees memory that is not in r->pool; the answerer
+     * calls no function of the call any more.
+     */
     void                    (*stop)(ngx_http_mcp_call_t *call);
 
-    /* ngx_http_mcp_call_end() follows in a later event; NULL: stop() does */
+    /*
+     * Begins to stop; the answerer calls ngx_http_mcp_call_end() in a later
+     * event.  NULL: stop() is called instead, and the call is ended.
+     */
     void                    (*cancel)(ngx_http_mcp_call_t *call);
 
     /* the client takes more (1), or no more for now (0); may be NULL */
     void                    (*room)(ngx_http_mcp_call_t *call,
                                 ngx_uint_t room);
 
-    /* a response begins: adds an upstream's headers; may be NULL */
+    /*
+     * Adds an upstream's headers to a response that is about to begin; NGX_OK
+     * or NGX_ERROR.  May be NULL.
+     */
     ngx_int_t               (*headers)(ngx_http_mcp_call_t *call);
 
-    /* the doorbell: NGX_MCP_WAKE_UPSTREAM_SESSION; may be NULL */
+    /* the doorbell rang for NGX_MCP_WAKE_UPSTREAM_SESSION; may be NULL */
     void                    (*wake)(ngx_http_mcp_call_t *call);
 
-    /* a client that left could not resume it: the call ends then */
+    /* the call ends when its client leaves: it could not be resumed */
     ngx_uint_t                unresumable;
 } ngx_http_mcp_answerer_t;
 
 
-/* of a batch */
+/* functions of a batch that its calls use */
 
 typedef struct {
-    /* an element is answered; text may be empty (cancelled) */
+    /* takes the answer of an element; text is empty if it was cancelled */
     void                    (*answer)(ngx_http_mcp_call_t *call,
                                 ngx_str_t *text);
 
-    /* and its answerer has ended */
+    /* the answerer of an element has ended, after its answer */
     void                    (*done)(ngx_http_mcp_call_t *call);
 } ngx_http_mcp_call_batch_t;
 
@@ -140,7 +149,8 @@ struct ngx_http_mcp_call_s {
     ngx_http_mcp_call_input_t  *input;        /* awaited input, or NULL */
     ngx_http_mcp_call_park_t   *park;         /* state of a client that may be
                                                  asked, or NULL */
-    ngx_http_mcp_call_line_t   *line;         /* that it reads, or NULL */
+    ngx_http_mcp_call_line_t   *line;         /* line that the call reads, or
+                                                 NULL */
 
     ngx_http_mcp_route_t        route;        /* way to the upstream */
     ngx_http_mcp_call_missed_t  *missed;      /* upstreams asked before */
@@ -148,8 +158,9 @@ struct ngx_http_mcp_call_s {
     ngx_http_mcp_stream_owner_t  owner;
     ngx_http_mcp_large_t       *large;        /* messages for the stream */
 
-    ngx_queue_t                 detached_queue;  /* in "detached" */
-    uint64_t                    detached_key; /* of the counting client */
+    ngx_queue_t                 detached_queue;  /* link in "detached" */
+    uint64_t                    detached_key; /* calls with the same key are
+                                                 counted together */
 
     unsigned                    registered:1; /* "record" is a running call */
     unsigned                    continues:1;  /* goes on with a parked call and
@@ -160,11 +171,12 @@ struct ngx_http_mcp_call_s {
                                                  upstream allows it */
     uint64_t                    forgotten;    /* ngx_mcp_lists_forgotten() when
                                                  the call began: the list is
-                                                 cached only if it is equal */
+                                                 cached only if that has not
+                                                 changed */
 };
 
 
-/* calls of a worker */
+/* the calls of a worker */
 
 typedef struct {
     ngx_http_mcp_call_t       **table;        /* by number; a free entry holds
@@ -184,24 +196,24 @@ extern ngx_http_mcp_calls_t  ngx_http_mcp_calls;
 /* for requests and batches */
 
 /*
- * Starts the call for message m of a batch.  NGX_AGAIN: *call runs, the batch's
- * handlers will be called; NGX_OK: *text is the answer.
+ * Starts the call of an element of a batch.  NGX_OK: *text is the answer, in
+ * r->pool; NGX_AGAIN: the call runs, and batch_handlers will be called.
  */
 ngx_int_t ngx_http_mcp_call_element(ngx_http_mcp_call_t *element,
     ngx_str_t *text);
 
-/* makes a call in the state NEW; NULL: no memory */
+/* makes a call for message m, in the state NEW; NULL: no memory */
 ngx_http_mcp_call_t *ngx_http_mcp_call_create(ngx_http_request_t *r,
     ngx_mcp_message_t *m);
 
 
 /*
- * ms that a client has to answer an input round, with a session or without; a
- * call that is parked for longer is cancelled
+ * The time in ms that a client has to answer an input round, with a session or
+ * without.  A call that is parked for longer is cancelled.
  */
 #define NGX_HTTP_MCP_INPUT_TIME  600000
 
-/* tried in order, the last is NULL; set before workers start */
+/* the answerers in order, and NULL at the end; set before workers start */
 extern ngx_http_mcp_answerer_t  **ngx_http_mcp_answerers;
 
 extern ngx_http_mcp_answerer_t  ngx_http_mcp_call_continue;
@@ -211,61 +223,84 @@ extern ngx_http_mcp_answerer_t  ngx_http_mcp_call_local;
 extern ngx_http_mcp_answerer_t  ngx_http_mcp_call_forward;
 
 /*
- * Hands the call to the answerer for upstreams, as its start() would.
- * session_only: one that keeps no sessions is not asked; the result is empty.
+ * Hands the call to the answerer for upstreams, and returns as start() does.
+ * session_only: an upstream that keeps no sessions is not asked, and the
+ * result is empty then.
  */
 ngx_int_t ngx_http_mcp_call_to_upstream(ngx_http_mcp_call_t *call,
     ngx_uint_t session_only, ngx_http_mcp_reply_t *reply);
 
 /*
- * Sets ctx->principal, by which callers without a session are told apart, and
- * ctx->borrowed.  NGX_OK or NGX_ERROR.
+ * Sets ctx->principal, which tells callers without a session apart, and
+ * ctx->borrowed, both in r->pool.  NGX_OK or NGX_ERROR (no memory).
  */
 ngx_int_t ngx_http_mcp_call_principal(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx);
 
-/* sets the caller for whom an upstream is asked */
+/* sets the caller of an upstream request to the caller of the call */
 void ngx_http_mcp_call_caller(ngx_http_mcp_call_t *call,
     ngx_http_mcp_upstream_request_t *ureq);
 
 /*
- * Likewise for a call that is answered here, with an empty result, once the
- * session's upstream session was asked for it, if there is one.
+ * Sends the call to the session's upstream session, if there is one, and
+ * answers the client with an empty result, whatever the upstream answers.
+ * Returns as start() does.
  */
 ngx_int_t ngx_http_mcp_call_sync(ngx_http_mcp_call_t *call,
     ngx_http_mcp_reply_t *reply);
 
 
-/* resources/subscribe: the upstream has refused, and the route has another */
+/*
+ * Subscribes at the next upstream of the route, after one refused
+ * resources/subscribe.  Returns as start() does.
+ */
 ngx_int_t ngx_http_mcp_call_subscribe_again(ngx_http_mcp_call_t *call,
     ngx_http_mcp_reply_t *reply);
 
 
 /* the upstream that a call is for (ngx_http_mcp_call_route.c) */
 
-/* call->route: NGX_AGAIN; else start() returns this: nobody has it */
+/*
+ * Finds the upstream.  NGX_AGAIN: it is in call->route; NGX_OK or NGX_ERROR
+ * are for start() to return: *reply says that no upstream has the subject of
+ * the call, or there is no memory.
+ */
 ngx_int_t ngx_http_mcp_call_route(ngx_http_mcp_call_t *call,
     ngx_http_mcp_reply_t *reply);
 
-/* the message as that upstream understands it; NGX_OK or NGX_ERROR */
+/*
+ * Sets *body to the message with the upstream's own name of the subject: the
+ * client's text or a copy in r->pool.  NGX_OK or NGX_ERROR (no memory).
+ */
 ngx_int_t ngx_http_mcp_call_body(ngx_http_mcp_call_t *call, ngx_str_t *body);
 
 /*
- * Lists of several upstreams, or of one with a prefix, gathered from all on the
- * client's own sessions there; as start() would.  NGX_DECLINED: it is no list,
- * or that of the only upstream.
+ * Answers a list of several upstreams, or of one with a prefix: gathers it
+ * from all of them, in the client's own upstream sessions.  Returns as start()
+ * does; NGX_DECLINED: the call asks for no list, or there is only one
+ * upstream, without a prefix.
  */
 ngx_int_t ngx_http_mcp_call_gather(ngx_http_mcp_call_t *call,
     ngx_http_mcp_reply_t *reply);
 
-/* finds out the upstream's name of what is called, then calls it; likewise */
+/*
+ * Reads the upstream's list to find the whole name of a tool or prompt, of
+ * which the client has a shortened one, then calls it.  Returns as start()
+ * does.
+ */
 ngx_int_t ngx_http_mcp_call_look_up(ngx_http_mcp_call_t *call,
     ngx_http_mcp_reply_t *reply);
 
-/* ngx_mcp_list_kind_e, or NGX_ERROR: the method is none of a list */
+/*
+ * Returns the ngx_mcp_list_kind_e of the list that the call asks for, or
+ * NGX_ERROR if the method does not ask for a list.
+ */
 ngx_int_t ngx_http_mcp_list_kind(ngx_http_mcp_call_t *call);
 
-/* an upstream's raw result is about to pass: others may get it as well */
+/*
+ * Caches a list for other callers, if the upstream allows it.  result: the
+ * upstream's raw result, which is about to be passed on to the client.
+ */
 void ngx_http_mcp_list_passed(ngx_http_mcp_call_t *call,
     ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *result);
 
@@ -275,26 +310,32 @@ void ngx_http_mcp_list_passed(ngx_http_mcp_call_t *call,
     "page"
 
 /*
- * The result of a list that no upstream has, but the module does.  NGX_OK or
- * NGX_DECLINED.
+ * Sets *result to a list of the module's own entries, for a list that no
+ * upstream has.  NGX_OK or NGX_DECLINED: the module has no entries for it.
  */
 ngx_int_t ngx_http_mcp_call_own_list(ngx_http_mcp_call_t *call,
     ngx_str_t *result);
 
-/* a request or notification of an upstream on its way to the client */
+/*
+ * Delivers a request or notification of an upstream to the client.  id: of the
+ * request; empty: text is a notification.
+ */
 void ngx_http_mcp_call_upstream_message(ngx_http_mcp_call_t *call,
     ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text, ngx_str_t *id);
 
 /*
- * It has not got it, or cannot tell: its answer, with a JSON-RPC code, which
- * is given if others have not got it either.
+ * Notes that the upstream has not got the subject of the call, or cannot tell.
+ * reply is its answer, with this JSON-RPC code, and x the exchange or NULL;
+ * the best of these answers is given if no upstream has the subject.
  */
 void ngx_http_mcp_call_missed(ngx_http_mcp_call_t *call,
     ngx_http_mcp_reply_t *reply, ngx_int_t code, ngx_http_mcp_exchange_t *x);
 
 /*
- * Asks another one, as ngx_http_mcp_call_to_upstream() does.  NGX_OK: all were
- * asked; the answer is that of *x.
+ * Asks the next upstream of the route, and returns as
+ * ngx_http_mcp_call_to_upstream() does.  If none is left: NGX_OK, *reply is
+ * the best of the noted answers, and *x its exchange; or NGX_ERROR: no answer
+ * was noted.
  */
 ngx_int_t ngx_http_mcp_call_elsewhere(ngx_http_mcp_call_t *call,
     ngx_uint_t session_only, ngx_http_mcp_reply_t *reply,
@@ -304,24 +345,34 @@ ngx_int_t ngx_http_mcp_call_elsewhere(ngx_http_mcp_call_t *call,
 /* for answerers */
 
 /*
- * The call begins to run: limits apply, and it is known to other workers.
- * NGX_AGAIN; else start() returns this.
+ * Lets the call begin to run: limits apply, and other workers know it.
+ * NGX_AGAIN: it runs; NGX_OK or NGX_ERROR are for start() to return: *reply is
+ * a refusal, or there is no memory.
  */
 ngx_int_t ngx_http_mcp_call_open(ngx_http_mcp_call_t *call,
     ngx_http_mcp_reply_t *reply);
 
-/* gives the client the answer, an error, or (an empty reply) none */
+/* gives the client the answer or an error; nothing if the reply is empty */
 void ngx_http_mcp_call_reply(ngx_http_mcp_call_t *call,
     ngx_http_mcp_reply_t *reply);
 
-/* the answer is in the response already, or the client has left */
+/*
+ * Notes that the call needs no reply any more: the answer is in the response
+ * already, or the client has left.
+ */
 void ngx_http_mcp_call_answered(ngx_http_mcp_call_t *call);
 
-/* the answerer has ended; reply if there was none; r may be gone after it */
+/*
+ * Ends the call, as its answerer has ended.  reply is given to the client
+ * unless the call was answered or aborted.  r may be gone afterwards.
+ */
 void ngx_http_mcp_call_end(ngx_http_mcp_call_t *call,
     ngx_http_mcp_reply_t *reply);
 
-/* likewise with what another answerer's start returned; NGX_AGAIN: not yet */
+/*
+ * Ends the call, unless rc, which another answerer's start() returned, is
+ * NGX_AGAIN.  r may be gone afterwards.
+ */
 void ngx_http_mcp_call_started(ngx_http_mcp_call_t *call, ngx_int_t rc,
     ngx_http_mcp_reply_t *reply);
 
@@ -332,14 +383,17 @@ void ngx_http_mcp_call_deliver(ngx_http_mcp_call_t *call, ngx_str_t *text,
 /* opens the stream, if the client takes one and nothing was sent yet */
 void ngx_http_mcp_call_open_stream(ngx_http_mcp_call_t *call);
 
-/* likewise when so many ms have passed without an answer */
+/* opens the stream when so many ms have passed without an answer */
 void ngx_http_mcp_call_open_stream_after(ngx_http_mcp_call_t *call,
     ngx_msec_t time);
 
 /* begins a JSON response in pieces; NGX_OK or NGX_ERROR */
 ngx_int_t ngx_http_mcp_call_open_json(ngx_http_mcp_call_t *call);
 
-/* nothing can be written to the client any more: the call runs on without it */
+/*
+ * Notes that nothing can be written to the client any more.  The call runs on
+ * without it, within limits, or is cancelled.
+ */
 void ngx_http_mcp_call_client_lost(ngx_http_mcp_call_t *call);
 
 /* ends the subscription that the call made */
@@ -347,9 +401,12 @@ void ngx_http_mcp_call_unsubscribe(ngx_http_mcp_call_t *call);
 
 
 /*
- * Input that an upstream wants of the client (ngx_http_mcp_input.h): as input()
- * of an upstream request with the call as its data; of a client with a session;
- * the doorbell: NGX_MCP_WAKE_INPUT; and the call ends.
+ * Input that an upstream wants of the client (ngx_http_mcp_input.h).
+ * ngx_http_mcp_call_input() is the input() of an upstream request with the
+ * call as its data; ..._ask() asks a client with a session, and returns
+ * NGX_OK, or NGX_DECLINED if the client cannot be asked; ..._wake() is called
+ * when the doorbell rings for NGX_MCP_WAKE_INPUT; ..._stop() when the call
+ * ends.
  */
 ngx_int_t ngx_http_mcp_call_input(ngx_http_mcp_upstream_request_t *ureq,
     ngx_http_mcp_input_t *input);
@@ -357,19 +414,26 @@ ngx_int_t ngx_http_mcp_call_input_ask(ngx_http_mcp_call_t *call,
     ngx_http_mcp_upstream_request_t *ureq, ngx_http_mcp_input_t *input);
 void ngx_http_mcp_call_input_wake(ngx_http_mcp_call_t *call);
 
-/* whether the client said that it can do all of that: NGX_OK or NGX_DECLINED */
+/*
+ * NGX_OK if the client declared the capabilities for all requests of the
+ * input, else NGX_DECLINED.
+ */
 ngx_int_t ngx_http_mcp_call_input_capable(ngx_http_mcp_call_t *call,
     ngx_http_mcp_input_t *input);
 void ngx_http_mcp_call_input_stop(ngx_http_mcp_call_t *call);
 
 /*
- * Input that an upstream wants by an error (-32042): pages to visit.  error:
- * raw.  NGX_OK; NGX_DECLINED: it names none; NGX_ERROR: no memory.
+ * Reads the pages that an upstream wants the client to visit from a raw error
+ * (-32042) into *input, in r->pool.  NGX_OK; NGX_DECLINED: the error names no
+ * pages, or something else; NGX_ERROR: no memory.
  */
 ngx_int_t ngx_http_mcp_call_input_pages(ngx_http_mcp_call_t *call,
     ngx_str_t *error, ngx_http_mcp_input_t *input);
 
-/* members of params that have no meaning in 2026-07-28, for ngx_mcp_cut() */
+/*
+ * For ngx_mcp_cut(): returns 0 for members of params that have no meaning in
+ * 2026-07-28, else 1.
+ */
 ngx_uint_t ngx_http_mcp_call_input_keep(ngx_str_t *name, ngx_str_t *value,
     void *data);
 
@@ -377,21 +441,25 @@ ngx_uint_t ngx_http_mcp_call_input_keep(ngx_str_t *name, ngx_str_t *value,
 /* for others */
 
 /*
- * Its client has left: it runs on, within limits, or ends.  r may be gone
- * after it.
+ * Notes that the client of the call has left.  The call runs on, within
+ * limits, or ends; r may be gone afterwards.
  */
 void ngx_http_mcp_call_client_gone(ngx_http_mcp_call_t *call);
 
 /*
- * In a read event handler of a request that runs on when its client leaves:
- * whether it has, and if so prepares the request for that.
+ * For the read event handler of a request that runs on when its client leaves:
+ * returns whether the client has left, and if so prepares the request to run
+ * on.
  */
 ngx_uint_t ngx_http_mcp_call_detach(ngx_http_request_t *r);
 
-/* ends it for this reason; r may be gone after it */
+/*
+ * Ends the call for this reason, at once or when its answerer has been
+ * cancelled.  r may be gone afterwards.
+ */
 void ngx_http_mcp_call_abort(ngx_http_mcp_call_t *call, ngx_uint_t reason);
 
-/* from the doorbell */
+/* the doorbell rang for the call with this local number */
 void ngx_http_mcp_call_doorbell(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
     uint32_t local, ngx_uint_t why);
 

@@ -1,8 +1,9 @@
 
 /*
- * A line of a session that a call reads as the stream of a client would: that
- * of a call that was parked, or the general line of an exclusive session
- * (ngx_http_mcp_call_park.h).  The structure is the user's, and zero before.
+ * A line of a session that a call reads as a client's stream does: the line of
+ * a parked call, or the general line of an exclusive session
+ * (ngx_http_mcp_call_park.h).  The structure belongs to the caller, who fills
+ * it with zeroes before the first use.
  */
 
 #ifndef _NGX_HTTP_MCP_CALL_LINE_H_INCLUDED_
@@ -17,14 +18,15 @@ struct ngx_http_mcp_call_line_s {
     ngx_http_mcp_call_t    *call;
 
     /*
-     * A message behind this position; flags are NGX_MCP_EVENT_*.  NGX_OK;
-     * NGX_DONE: the line is closed now, and its memory may be gone.
+     * Takes a message that stands behind position "before"; flags are
+     * NGX_MCP_EVENT_*.  Returns NGX_OK, or NGX_DONE if it has closed the line,
+     * whose memory may be gone then.
      */
     ngx_int_t             (*message)(ngx_http_mcp_call_line_t *line,
                               ngx_str_t *text, ngx_uint_t flags,
                               uint64_t before);
 
-    /* nothing follows; its memory may go */
+    /* the line has ended: no message follows; the handler may free the line */
     void                  (*ended)(ngx_http_mcp_call_line_t *line);
     void                   *data;
 
@@ -33,7 +35,7 @@ struct ngx_http_mcp_call_line_s {
     unsigned                open:1;
 
     /* private */
-    u_char                 *buf;        /* not of a pool */
+    u_char                 *buf;        /* not in a pool */
     size_t                  size;
     ngx_event_t             turn;       /* posted */
     unsigned                full:1;     /* nothing is read for now */
@@ -41,20 +43,21 @@ struct ngx_http_mcp_call_line_s {
 
 
 /*
- * As ngx_mcp_stream_open(); the call is one with a number, and reads no other
- * line.  What is there is read in a later event.
+ * Opens the line, and returns as ngx_mcp_stream_open() does; NGX_ERROR also if
+ * there is no memory.  The call must have a local number and read no other
+ * line.  Messages that the line holds already are read in a later event.
  */
 ngx_int_t ngx_http_mcp_call_line_open(ngx_http_mcp_call_line_t *line,
     ngx_mcp_ref_t session, uint32_t channel, ngx_mcp_cursor_t *from);
 
-/* may come twice */
+/* closes the line; may be called again for a closed one */
 void ngx_http_mcp_call_line_close(ngx_http_mcp_call_line_t *line);
 
-/* messages are read (1), or none for now (0) */
+/* reading goes on (1), or stops for now (0) */
 void ngx_http_mcp_call_line_room(ngx_http_mcp_call_line_t *line,
     ngx_uint_t room);
 
-/* the doorbell of a stream: that of a client, or that a call reads */
+/* the doorbell rang for a client's stream, or for a line that a call reads */
 void ngx_http_mcp_call_line_doorbell(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
     uint32_t local, ngx_uint_t why);
 

@@ -1,10 +1,12 @@
 
 /*
  * Client manners: what differs between clients of one era of the protocol and
- * those of another.  A request has a manner from its context on, and its
- * stream has the same; calls and answerers know none of them.
+ * those of another.  A request has a manner as soon as it has a context, and
+ * its stream has the same one.  Calls and answerers use the functions below
+ * without knowing which manner it is.
  *
- * A manner is a file and an entry of the table in ngx_http_mcp_request.c.
+ * Each manner is a file of its own, and an entry of the table in
+ * ngx_http_mcp_request.c.
  */
 
 #ifndef _NGX_HTTP_MCP_CLIENT_H_INCLUDED_
@@ -16,27 +18,30 @@
 
 
 struct ngx_http_mcp_client_s {
-    /* for "Allow" */
+    /* value of the response header "Allow" */
     ngx_str_t                 methods;
 
     /*
-     * Requests have no session: one that its client leaves is cancelled, and
-     * nobody comes back for the rest of a stream.
+     * Requests have no session: if the client leaves a request, the request is
+     * cancelled, and nobody comes back for the rest of a stream.
      */
     ngx_uint_t                sessionless;
 
     /*
-     * Whether the client of this request, which is scanned, has this manner
-     * (NULL: any); then what its message says of it is put into the context.
+     * is() returns whether the client of this request, which is scanned, has
+     * this manner; NULL: any client has it.  scanned() then puts what the
+     * message says of the client into the context; NGX_OK or NGX_ERROR; may be
+     * NULL.
      */
     ngx_uint_t              (*is)(ngx_http_mcp_ctx_t *ctx);
     ngx_int_t               (*scanned)(ngx_http_request_t *r,
                                 ngx_http_mcp_ctx_t *ctx);
 
     /*
-     * Requests that may use the endpoint; for the content handler to return.
-     * get and delete may be NULL.  Without sessions post has also a message in
-     * which params alone are wrong (ctx->scan_error).
+     * Handle requests that may use the endpoint; the content handler returns
+     * what they return.  get and delete may be NULL.  In a manner without
+     * sessions, post also gets a message in which only params are wrong
+     * (ctx->scan_error).
      */
     ngx_int_t               (*post)(ngx_http_request_t *r,
                                 ngx_http_mcp_ctx_t *ctx);
@@ -46,9 +51,9 @@ struct ngx_http_mcp_client_s {
                                 ngx_http_mcp_ctx_t *ctx);
 
     /*
-     * Versions.  version: whether MCP-Protocol-Version is one; NGX_OK, or
-     * NGX_DECLINED with what the handler returns in *refusal.  negotiate: the
-     * revision for a client that asks for this one, whatever it is.
+     * version() checks MCP-Protocol-Version: NGX_OK, or NGX_DECLINED, and the
+     * handler returns *refusal.  negotiate() returns the revision for a client
+     * that asks for this version, which may be any text.
      */
     ngx_int_t               (*version)(ngx_http_request_t *r,
                                 ngx_http_mcp_ctx_t *ctx, ngx_int_t *refusal);
@@ -56,9 +61,10 @@ struct ngx_http_mcp_client_s {
                                 ngx_str_t *version);
 
     /*
-     * Answers: the HTTP status of an error that is alone in its response
-     * (NULL: as it is), and the texts of an error (data: raw, or NULL) and a
-     * result; data NULL: no memory.
+     * status() returns the HTTP status of an error that is alone in its
+     * response; NULL: status is kept.  error() and result() return the text of
+     * an answer, in pool; its data is NULL if there is no memory.  The data of
+     * an error is raw, or NULL.
      */
     ngx_uint_t              (*status)(ngx_uint_t status, ngx_int_t code);
     ngx_str_t               (*error)(ngx_pool_t *pool, ngx_uint_t revision,
@@ -69,34 +75,36 @@ struct ngx_http_mcp_client_s {
                                 ngx_str_t *result);
 
     /*
-     * Raw members that each result has first, with a comma behind; data NULL:
-     * no memory.  NULL: none.
+     * Returns raw members with which each result begins, and a comma behind
+     * them, in pool; data NULL: no memory.  NULL: there are no such members.
      */
     ngx_str_t               (*stamp)(ngx_http_mcp_ctx_t *ctx,
                                 ngx_pool_t *pool);
 
     /*
-     * An upstream's answer, which is scanned, as the client is to get it:
-     * *text, which is in r->pool then, and its HTTP status, if it is an error
-     * that is alone in its response.  NGX_OK or NGX_ERROR; NULL: as it is.
+     * Changes an upstream's answer, of which json is the scan, to what the
+     * client is to get: *text, which is in r->pool then, and *status, the HTTP
+     * status if the answer is an error that is alone in its response.  NGX_OK
+     * or NGX_ERROR; NULL: the client gets the answer as it is.
      */
     ngx_int_t               (*answer)(ngx_http_request_t *r,
                                 ngx_http_mcp_ctx_t *ctx, ngx_mcp_json_t *json,
                                 ngx_str_t *text, ngx_uint_t *status);
 
     /*
-     * Likewise how one that is too large to be kept changes while it passes,
-     * once its begin is scanned: id, members and meta of *stamp.  Also
-     * NGX_DECLINED: it has to be read whole.
+     * Sets id, members and meta of *stamp, which tell how an answer changes
+     * that passes in pieces because it is too large to be kept; json is the
+     * scan of its beginning.  NGX_OK; NGX_DECLINED: the answer has to be read
+     * whole; NGX_ERROR; NULL: it passes as it is.
      */
     ngx_int_t               (*pass)(ngx_http_request_t *r,
                                 ngx_http_mcp_ctx_t *ctx, ngx_mcp_json_t *json,
                                 ngx_mcp_stamp_t *stamp);
 
     /*
-     * The answer of a client that asked what is offered, and does not begin a
-     * session; made->alone has its result the next time.  For the content
-     * handler to return; NULL: a session is begun.
+     * Answers a client that asks for the endpoint's offer and begins no
+     * session; made->alone keeps the result for later requests.  The content
+     * handler returns what this returns.  NULL: clients begin a session.
      */
     ngx_int_t               (*offer)(ngx_http_request_t *r,
                                 ngx_http_mcp_ctx_t *ctx,
@@ -109,17 +117,18 @@ struct ngx_http_mcp_client_s {
                                 ngx_pool_t **pool, ngx_str_t *out);
 
     /*
-     * The revision from which on a client whose stream ends early comes back
-     * for the rest, or NGX_MCP_REVISION_UNKNOWN.
+     * From this revision on, a client whose stream ends early comes back for
+     * the rest; NGX_MCP_REVISION_UNKNOWN: no client does.
      */
     ngx_uint_t                resumes;
 
     /*
-     * Frames of a stream, written at p, where there is room for them; they
-     * return the end.  begin: of the stream, at most
-     * NGX_HTTP_MCP_CLIENT_BEGIN bytes; event: what precedes the text of one,
-     * at most NGX_HTTP_MCP_STREAM_ID; retry: the pause of a client whose
-     * stream is about to end, at most NGX_HTTP_MCP_CLIENT_RETRY; or NULL.
+     * Write parts of a stream at p, and return the end of what they wrote.
+     * begin() writes the beginning of the stream, at most
+     * NGX_HTTP_MCP_CLIENT_BEGIN bytes; event() what precedes the text of an
+     * event, at most NGX_HTTP_MCP_STREAM_ID; retry() the pause after which the
+     * client of a stream that is about to end comes back, at most
+     * NGX_HTTP_MCP_CLIENT_RETRY; it may be NULL.
      */
     u_char                 *(*begin)(ngx_http_mcp_stream_t *s,
                                 ngx_uint_t revision, u_char *p);
@@ -127,16 +136,16 @@ struct ngx_http_mcp_client_s {
     u_char                 *(*retry)(u_char *p, ngx_msec_t time);
 
     /*
-     * An upstream wants input for the call: asks the client.  As input() of an
-     * upstream request; NULL: clients cannot be asked.
+     * Asks the client for input that an upstream wants for the call.  Returns
+     * as input() of an upstream request does; NULL: clients cannot be asked.
      */
     ngx_int_t               (*input)(ngx_http_mcp_call_t *call,
                                 ngx_http_mcp_upstream_request_t *ureq,
                                 ngx_http_mcp_input_t *input);
 
     /*
-     * The raw result that asks for it, where that is how clients are asked;
-     * data NULL: no memory.  Else NULL.
+     * Returns the raw result that asks the client for the input, in r->pool;
+     * data NULL: no memory.  NULL: clients are not asked by results.
      */
     ngx_str_t               (*round)(ngx_http_mcp_call_t *call,
                                 ngx_http_mcp_input_t *input);

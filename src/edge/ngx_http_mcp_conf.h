@@ -18,7 +18,11 @@ void *ngx_http_mcp_create_main_conf(ngx_conf_t *cf);
 void *ngx_http_mcp_create_loc_conf(ngx_conf_t *cf);
 char *ngx_http_mcp_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child);
 
-/* after all is merged: zones declared, identities of endpoints distinct */
+/*
+ * Checks the whole configuration after all is merged, such as that zones are
+ * declared and the identities of endpoints distinct.  NGX_OK or NGX_ERROR
+ * (logged).
+ */
 ngx_int_t ngx_http_mcp_conf_check(ngx_conf_t *cf,
     ngx_http_mcp_main_conf_t *mmcf);
 
@@ -27,39 +31,45 @@ ngx_int_t ngx_http_mcp_conf_check(ngx_conf_t *cf,
 char *ngx_http_mcp_conf_list_cache(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
 
-/* where lists come from, and whose are known before they are asked for */
+/* merges and checks where lists come from, and which are filled in advance */
 char *ngx_http_mcp_merge_lists(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf);
 
 
-/* the directive at hand needs an endpoint; NGX_OK or NGX_ERROR: no memory */
+/*
+ * Notes the directive at hand for a warning, if no endpoint in its location
+ * uses it.  NGX_OK or NGX_ERROR (no memory).
+ */
 ngx_int_t ngx_http_mcp_conf_used(ngx_conf_t *cf,
     ngx_http_mcp_loc_conf_t *mlcf);
 
 /*
- * From this argument on, no parameter NAME=VALUE may be there twice.  NGX_OK
- * or NGX_ERROR (logged).
+ * Checks that no parameter NAME=VALUE is there twice among the arguments from
+ * this one on.  NGX_OK or NGX_ERROR (logged).
  */
 ngx_int_t ngx_http_mcp_conf_once(ngx_conf_t *cf, ngx_uint_t first);
 
-/* whether a parameter is NAME=VALUE, and its value */
+/* returns whether a parameter is NAME=VALUE, and sets *value then */
 ngx_uint_t ngx_http_mcp_conf_param(ngx_str_t *param, const char *name,
     ngx_str_t *value);
 
-/* a complex value of this text; NGX_OK or NGX_ERROR (logged) */
+/*
+ * Compiles a text to a complex value; *cv is made if it is NULL.  NGX_OK or
+ * NGX_ERROR (logged).
+ */
 ngx_int_t ngx_http_mcp_conf_value(ngx_conf_t *cf, ngx_str_t *value,
     ngx_http_complex_value_t **cv);
 
 
 /*
- * Directives of one simple kind of value, as nginx's slots; what is refused is
- * said with what to write instead (ngx_http_mcp_conf_slots.c).
+ * Set directives with a simple value, like nginx's slots.  The message for a
+ * wrong value says what to write instead (ngx_http_mcp_conf_slots.c).
  */
 char *ngx_http_mcp_conf_time(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 char *ngx_http_mcp_conf_size(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 char *ngx_http_mcp_conf_number(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
 
-/* post: the names, ngx_conf_bitmask_t */
+/* cmd->post: the names, an array of ngx_conf_bitmask_t */
 char *ngx_http_mcp_conf_bitmask(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
 

@@ -35,18 +35,19 @@ typedef struct ngx_http_mcp_client_s  ngx_http_mcp_client_t;
 typedef struct ngx_http_mcp_publish_conf_s  ngx_http_mcp_publish_conf_t;
 
 
-/* an mcp_zone; the handle comes first */
+/* an mcp_zone; its handle is the first member */
 
 typedef struct {
     ngx_mcp_zone_t              zone;
     ngx_cycle_t                *cycle;
     ngx_uint_t                  declared;
     ngx_uint_t                  published;    /* an mcp_publish writes to it */
-    ngx_uint_t                  fresh;        /* it has been empty so far */
-    ngx_mcp_state_file_t        state;        /* name empty: none */
-    ngx_msec_t                  interval;     /* of writing it; 0: at exit */
-    ngx_msec_t                  due;          /* when it is written next */
-    ngx_str_t                   directive;    /* the first that names it */
+    ngx_uint_t                  fresh;        /* the zone was just made */
+    ngx_mcp_state_file_t        state;        /* name empty: no state file */
+    ngx_msec_t                  interval;     /* between writes of the file;
+                                                 0: only at exit */
+    ngx_msec_t                  due;          /* time of the next write */
+    ngx_str_t                   directive;    /* first that names the zone */
     u_char                     *file;
     ngx_uint_t                  line;
 } ngx_http_mcp_zone_t;
@@ -66,46 +67,51 @@ typedef struct {
 typedef struct {
     ngx_array_t                 zones;        /* ngx_http_mcp_zone_t * */
     ngx_array_t                 endpoints;    /* ngx_http_mcp_loc_conf_t * */
-    ngx_array_t                 used;         /* likewise, see below */
-    ngx_array_t                 publishers;   /* of ... publish_conf_t * */
+    ngx_array_t                 used;         /* ngx_http_mcp_loc_conf_t *,
+                                                 those with "used" */
+    ngx_array_t                 publishers;   /* ..._publish_conf_t * */
     ngx_array_t                 guarded;      /* ngx_http_mcp_guarded_t */
     ngx_array_t                 bridges;      /* ngx_http_mcp_bridge_t *, of
-                                                 them */
+                                                 the endpoints */
     uint64_t                    epoch;        /* of this configuration */
     ngx_uint_t                  batches;      /* mcp_batch is on somewhere */
 } ngx_http_mcp_main_conf_t;
 
 
-/* an initialize result, of what it was made, and for which tenant it holds */
+/* an initialize result, its sources, and the tenant for which it holds */
 
 #define NGX_HTTP_MCP_RESULTS        16
 #define NGX_HTTP_MCP_RESULT_TENANT  128
 
 typedef struct {
-    ngx_pool_t                 *pool;         /* NULL: none */
+    ngx_pool_t                 *pool;         /* NULL: there is no result */
     ngx_str_t                   source;       /* the upstreams' results */
-    ngx_str_t                   text;         /* behind protocolVersion */
-    ngx_str_t                   info;         /* in it: of the server, raw */
-    ngx_str_t                   alone;        /* for clients without session,
-                                                 once one has asked */
+    ngx_str_t                   text;         /* members of the result behind
+                                                 protocolVersion */
+    ngx_str_t                   info;         /* serverInfo in text, raw */
+    ngx_str_t                   alone;        /* result for clients without
+                                                 session, once one has asked */
     ngx_uint_t                  offered;      /* NGX_MCP_OFFERED_* */
-    uint64_t                    changes;      /* of profiles, when it */
-    ngx_msec_t                  time;         /* was found to hold; 0: never */
-    ngx_str_t                   known;        /* info that the zone had, or
-                                                 empty, */
-    uint64_t                    known_at;     /* at this number of changes and
-                                                 1; 0: it was not asked */
-    size_t                      tenant_len;   /* for this tenant */
+    uint64_t                    changes;      /* number of changes of profiles
+                                                 when the result was last found
+                                                 to hold */
+    ngx_msec_t                  time;         /* when that was; 0: never */
+    ngx_str_t                   known;        /* info made of the profiles in
+                                                 the zone, or empty */
+    uint64_t                    known_at;     /* 1 + number of changes when
+                                                 "known" was made; 0: never */
+    size_t                      tenant_len;
     u_char                      tenant[NGX_HTTP_MCP_RESULT_TENANT];
 } ngx_http_mcp_result_t;
 
 
-/* an endpoint's state in a worker while it runs; tenants share places */
+/* data of an endpoint in a worker; tenants share the places of results */
 
 typedef struct {
     ngx_http_mcp_result_t       results[NGX_HTTP_MCP_RESULTS];
-    ngx_pool_cleanup_t         *cleanup;       /* of them */
-    ngx_uint_t                  lists_logged;  /* mcp_list_cache, in the log */
+    ngx_pool_cleanup_t         *cleanup;       /* of the results */
+    ngx_uint_t                  lists_logged;  /* the log says what
+                                                  mcp_list_cache does */
 } ngx_http_mcp_endpoint_worker_t;
 
 
@@ -113,11 +119,12 @@ typedef struct ngx_http_mcp_loc_conf_s  ngx_http_mcp_loc_conf_t;
 
 struct ngx_http_mcp_loc_conf_s {
     ngx_uint_t                  endpoint;     /* mcp_endpoint is here */
-    ngx_uint_t                  holds;        /* or in a location in it */
-    ngx_http_mcp_loc_conf_t    *outer;        /* it is in this one */
+    ngx_uint_t                  holds;        /* an endpoint is here or in a
+                                                 location inside */
+    ngx_http_mcp_loc_conf_t    *outer;        /* location around this one */
 
-    ngx_str_t                   used;         /* directive for endpoints that
-                                                 is in this location */
+    ngx_str_t                   used;         /* first directive here that only
+                                                 endpoints use */
     u_char                     *used_file;
     ngx_uint_t                  used_line;
 
@@ -125,11 +132,11 @@ struct ngx_http_mcp_loc_conf_s {
     ngx_str_t                   name;         /* the endpoint's identity */
     ngx_http_conf_ctx_t        *conf_ctx;     /* of this location */
     ngx_array_t                *names;        /* of the server, copied */
-    ngx_http_mcp_server_t       server;       /* for requests of our own */
+    ngx_http_mcp_server_t       server;       /* for requests of the module */
 
     ngx_array_t                *upstreams;    /* ngx_http_mcp_upstream_t */
     ngx_uint_t                  named;        /* name= was given */
-    u_char                     *file;         /* of the directive */
+    u_char                     *file;         /* of mcp_endpoint */
     ngx_uint_t                  line;
     ngx_msec_t                  upstream_timeout;   /* 0: not written */
     ngx_msec_t                  upstream_total;
@@ -137,13 +144,14 @@ struct ngx_http_mcp_loc_conf_s {
     ngx_str_t                   server_name;
     ngx_str_t                   server_version;
     ngx_str_t                   server_title;
-    ngx_str_t                   server_info;  /* these, raw; or empty */
+    ngx_str_t                   server_info;  /* the three above as raw JSON,
+                                                 or empty */
     ngx_str_t                   instructions;
     ngx_uint_t                  capabilities; /* NGX_HTTP_MCP_CAP_* */
     ngx_uint_t                  versions;     /* NGX_HTTP_MCP_VERSION() */
-    ngx_str_t                   state_key;    /* empty: the zone's */
+    ngx_str_t                   state_key;    /* empty: the key of the zone */
 
-    ngx_http_mcp_bridge_t       bridge;       /* the rest of it at merge time */
+    ngx_http_mcp_bridge_t       bridge;       /* completed at merge time */
 
     ngx_http_complex_value_t   *tenant;
     ngx_http_complex_value_t   *bind;
@@ -169,7 +177,7 @@ struct ngx_http_mcp_loc_conf_s {
     ngx_flag_t                  origins_any;
     ngx_flag_t                  cors;
 
-    ngx_http_mcp_endpoint_worker_t  *worker;  /* of its own, in each */
+    ngx_http_mcp_endpoint_worker_t  *worker;  /* own copy in each worker */
 
     ngx_http_mcp_publish_conf_t  *publish;    /* mcp_publish is here */
     ngx_mcp_zone_t             *status;       /* mcp_status is here */
@@ -189,7 +197,7 @@ struct ngx_http_mcp_loc_conf_s {
     NGX_HTTP_MCP_VERSION(NGX_MCP_2026_07_28)
 
 
-/* mcp_capabilities; 0: found out */
+/* mcp_capabilities; 0: the upstreams' profiles tell them */
 
 #define NGX_HTTP_MCP_CAP_TOOLS        0x01
 #define NGX_HTTP_MCP_CAP_PROMPTS      0x02
@@ -204,11 +212,14 @@ struct ngx_http_mcp_loc_conf_s {
 #define NGX_HTTP_MCP_ACCEPT_SSE       0x02
 
 
-/* of a request to an endpoint, or of a background main on its behalf */
+/*
+ * The context of a request to an endpoint, or of a main request without a
+ * client that the endpoint makes
+ */
 
 typedef struct {
     ngx_http_mcp_loc_conf_t    *conf;
-    ngx_http_mcp_client_t      *client;       /* of its client */
+    ngx_http_mcp_client_t      *client;       /* client manner */
     ngx_mcp_message_t          *message;      /* NULL before the scan */
     ngx_str_t                   body;         /* in one piece */
 
@@ -220,66 +231,77 @@ typedef struct {
     ngx_str_t                   header_method;
     ngx_str_t                   header_name;
     ngx_mcp_revision_e          header_revision;  /* by header_version */
-    ngx_uint_t                  header_twice; /* one of these but Origin */
+    ngx_uint_t                  header_twice; /* one of these headers, but not
+                                                 Origin, came twice */
     ngx_uint_t                  accept;       /* NGX_HTTP_MCP_ACCEPT_* */
 
     /* values of variables, decoded, without control characters */
     ngx_http_mcp_scope_t        scope;
-    ngx_http_mcp_scope_t       *computed;     /* of an upstream's URI, while
-                                                 that is computed */
+    ngx_http_mcp_scope_t       *computed;     /* values for an upstream's URI,
+                                                 while that is computed */
     ngx_str_t                   client_name;
     ngx_str_t                   client_version;
     ngx_mcp_caller_t            caller;
     ngx_str_t                   topic;
-    ngx_str_t                   upstream;     /* that answered */
+    ngx_str_t                   upstream;     /* name of the upstream that
+                                                 answered */
     ngx_uint_t                  upstream_revision;  /* of its initialize */
     ngx_int_t                   error;        /* JSON-RPC code */
     ngx_uint_t                  events_sent;
 
     ngx_str_t                   principal;    /* of a caller without session,
                                                  for upstreams; or empty */
-    ngx_str_t                   borrowed;     /* $mcp_session_id of upstream
-                                                 sessions that others use, too;
-                                                 or empty */
-    ngx_mcp_session_t           session;      /* found, in the content phase */
+    ngx_str_t                   borrowed;     /* $mcp_session_id for upstream
+                                                 sessions that other callers
+                                                 use as well, or empty */
+    ngx_mcp_session_t           session;      /* set in the content phase */
     ngx_http_mcp_call_t        *call;
     ngx_http_mcp_stream_t      *stream;
-    ngx_http_mcp_output_t      *output;       /* unsent before the end */
+    ngx_http_mcp_output_t      *output;       /* writes before the request is
+                                                 finalized, or NULL */
     struct ngx_http_mcp_batch_s  *batch;
 
-    ngx_str_t                   refusal;      /* body of filter-made errors */
-    ngx_http_variable_value_t  *values;       /* room to compute some afresh */
+    ngx_str_t                   refusal;      /* body that the filters send */
+    ngx_http_variable_value_t  *values;       /* room in which variables are
+                                                 computed afresh, or NULL */
 
-    /* found by the scan, said in the content phase: limits come first */
+    /* fault found by the scan; refused in the content phase, after limits */
     ngx_uint_t                  scan_status;
     ngx_int_t                   scan_code;
     const char                 *scan_error;
 
-    struct ngx_http_mcp_profiles_s  *profiles;  /* initialize waits for them */
-    ngx_http_mcp_upstream_t    *target;        /* it was forwarded to, */
-    ngx_http_mcp_manner_t      *manner;        /* as to one of this kind; */
-    ngx_http_mcp_exchange_t    *first;         /* with another before, or NULL,
-                                                  that ended so */
-    ngx_http_mcp_outcome_e      first_outcome;
-    ngx_http_mcp_feed_wait_t   *feeds;         /* that its answer waits for */
-    ngx_str_t                   result;        /* its answer */
-    ngx_str_t                   kind;          /* resultType of an upstream's
-                                                  that is passed on, raw */
-    ngx_mcp_hint_t              hint;          /* of a list: how its client may
-                                                  keep it */
-    ngx_str_t                   listen;        /* acknowledgement with which a
-                                                  stream that listens begins */
-    ngx_str_t                   upstream_error;  /* with an upstream's answer to
-                                                  the client's own initialize */
+    struct ngx_http_mcp_profiles_s  *profiles;  /* profiles that initialize
+                                                   waits for */
+    ngx_http_mcp_upstream_t    *target;        /* upstream to which initialize
+                                                  was forwarded */
+    ngx_http_mcp_manner_t      *manner;        /* manner in which the target is
+                                                  asked */
+    ngx_http_mcp_exchange_t    *first;         /* exchange in the other manner,
+                                                  if that was tried before */
+    ngx_http_mcp_outcome_e      first_outcome;  /* outcome of "first" */
+    ngx_http_mcp_feed_wait_t   *feeds;         /* feeds that the answer of
+                                                  initialize waits for */
+    ngx_str_t                   result;        /* result of initialize */
+    ngx_str_t                   kind;          /* raw resultType of an
+                                                  upstream's result that is
+                                                  passed on */
+    ngx_mcp_hint_t              hint;          /* how the client may keep the
+                                                  list that is the answer */
+    ngx_str_t                   listen;        /* acknowledgement at the begin
+                                                  of the stream of
+                                                  subscriptions/listen */
+    ngx_str_t                   upstream_error;  /* in an upstream's answer to
+                                                  the client's initialize */
 
-    unsigned                    undecided:1;    /* the target may be of another
-                                                   kind */
+    unsigned                    undecided:1;    /* the target may need another
+                                                   manner */
     unsigned                    encoded:1;      /* values are percent-encoded */
     unsigned                    scanned:1;      /* preaccess has run */
-    unsigned                    session_checked:1;  /* session_id is verified */
+    unsigned                    session_checked:1;  /* the session was looked
+                                                       up, or is not needed */
     unsigned                    evaluated:1;    /* tenant, identity, list_key */
     unsigned                    reading:1;      /* body is being read */
-    unsigned                    responded:1;    /* the response is ours */
+    unsigned                    responded:1;    /* the module has responded */
     unsigned                    refused:1;      /* body replaced by filters */
     unsigned                    origin_ok:1;
     unsigned                    tool_error:1;

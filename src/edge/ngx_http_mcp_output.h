@@ -1,9 +1,9 @@
 
 /*
- * Output to a client.  What the filters take is sent now or later: NGX_AGAIN
- * of theirs says that a part is not sent yet, which is no reason for anything
- * but to go on writing.  nginx does so once the request is finalized; until
- * then, while an exchange runs on, this file does.
+ * Output to a client.  Filters send what they take, now or later; NGX_AGAIN
+ * says that they keep a part, which has to be written on.  nginx does so once
+ * the request is finalized.  This file does so before that, while an exchange
+ * runs on.
  */
 
 #ifndef _NGX_HTTP_MCP_OUTPUT_H_INCLUDED_
@@ -14,22 +14,23 @@
 
 
 /*
- * As ngx_http_send_header() and ngx_http_output_filter(), but NGX_OK stands
- * for NGX_AGAIN as well; r->connection->buffered says what is unsent.
+ * Do the same as ngx_http_send_header() and ngx_http_output_filter(), but
+ * return NGX_OK instead of NGX_AGAIN; r->connection->buffered says what is
+ * unsent.
  */
 ngx_int_t ngx_http_mcp_send_header(ngx_http_request_t *r);
 ngx_int_t ngx_http_mcp_output(ngx_http_request_t *r, ngx_chain_t *out);
 
 /*
- * Writes on while the request is not finalized, with limit_rate as nginx does.
- * Each time that all was sent, sent(r, NGX_OK) is called; sent(r, NGX_ERROR),
- * once, if the client cannot be written to, or took nothing for send_timeout:
- * the exchange is not ended by that.  NGX_OK or NGX_ERROR (no memory).
+ * Writes on while the request is not finalized; limit_rate applies as usual.
+ * Calls sent(r, NGX_OK) each time that all was sent, and sent(r, NGX_ERROR)
+ * once, if the client cannot be written to or took nothing for send_timeout;
+ * the exchange goes on then.  NGX_OK or NGX_ERROR (no memory).
  */
 ngx_int_t ngx_http_mcp_output_start(ngx_http_request_t *r,
     void (*sent)(ngx_http_request_t *r, ngx_int_t rc));
 
-/* finalizes such a request: nginx writes what is left */
+/* finalizes a request; nginx writes what is left */
 void ngx_http_mcp_output_finalize(ngx_http_request_t *r, ngx_int_t rc);
 
 

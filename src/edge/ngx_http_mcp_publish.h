@@ -1,12 +1,13 @@
 
 /*
- * "mcp_publish": a location that takes events by POST and puts each into the
- * log of the sessions it addresses.  One JSON object, an array of them, or
- * newline-delimited JSON; bad ones are refused one by one.  Many are taken in
- * several turns of the event loop; a client that leaves does not end that.
+ * "mcp_publish": a location that takes events by POST and publishes them to
+ * the sessions that they are for.  The body is one JSON object, an array of
+ * objects, or newline-delimited JSON; wrong events are refused one by one.
+ * Many events are taken in several turns of the event loop, which go on if the
+ * client leaves.
  *
- * The configuration is filled by the directive's parser in the module file,
- * which sets clcf->handler to the handler below.
+ * ngx_http_mcp_directives.c fills the configuration and sets clcf->handler to
+ * the handler below.
  */
 
 #ifndef _NGX_HTTP_MCP_PUBLISH_H_INCLUDED_
@@ -19,12 +20,12 @@
 
 struct ngx_http_mcp_publish_conf_s {
     ngx_mcp_zone_t             *zone;
-    ngx_str_t                   endpoint;     /* empty: all of the zone */
+    ngx_str_t                   endpoint;     /* empty: all in the zone */
     ngx_http_complex_value_t   *kind;         /* NULL: not given */
     ngx_http_complex_value_t   *topic;
     ngx_http_complex_value_t   *tenant;
     ngx_http_complex_value_t   *id;
-    u_char                     *file;         /* where it was read */
+    u_char                     *file;         /* of the directive */
     ngx_uint_t                  line;
 };
 
@@ -43,26 +44,27 @@ typedef enum {
 typedef struct {
     ngx_http_request_t           *request;
     ngx_http_mcp_publish_conf_t  *conf;
-    ngx_str_t                     tenant;     /* fixed here */
-    ngx_str_t                     rest;       /* of the body */
+    ngx_str_t                     tenant;     /* given by the location */
+    ngx_str_t                     rest;       /* unread part of the body */
     ngx_http_mcp_publish_e        form;
     ngx_event_t                   turn;
     ngx_uint_t                    published;
-    ngx_uint_t                    accepted;   /* of these */
-    ngx_uint_t                    omitted;    /* not in the answer */
-    size_t                        size;       /* of what is */
+    ngx_uint_t                    accepted;   /* some of "published" */
+    ngx_uint_t                    omitted;    /* events not in the answer */
+    size_t                        size;       /* bytes about the others */
     ngx_chain_t                  *out;
     ngx_chain_t                 **last;
     ngx_buf_t                    *buf;
-    unsigned                      full:1;     /* some for want of room */
+    unsigned                      full:1;     /* an event was refused, as the
+                                                 zone has no room */
 
-    /* of the event at hand */
+    /* about the event at hand */
     const char                   *error;      /* NULL: accepted */
     ngx_uint_t                    sessions;
     ngx_uint_t                    repeated;
 
-    ngx_pool_t                   *scratch;    /* for each of several events;
-                                                 NULL: there is one */
+    ngx_pool_t                   *scratch;    /* pool for one event at a time;
+                                                 NULL: there is one event */
     ngx_http_mcp_event_in_t       in;
 } ngx_http_mcp_publish_t;
 

@@ -1,10 +1,10 @@
 
 /*
- * requestState of calls that are parked here (ngx_http_mcp_call_park.h): the
- * place of the call, in plain base64, and a HMAC-SHA256 of that and of all that
- * the request is bound to: endpoint, tenant, identity (else the address and the
- * headers that tell callers apart), method, name and arguments.  The key is
- * mcp_state_key, else one of the zone.
+ * requestState of parked calls (ngx_http_mcp_call_park.h): the place of the
+ * call, not encrypted, and an HMAC-SHA256 of the place and of all that the
+ * request is bound to: endpoint, tenant, identity (else the address and the
+ * headers that tell callers apart), method, name and arguments.  Both are in
+ * base64url.  The key is mcp_state_key, else a key of the zone.
  */
 
 #ifndef _NGX_HTTP_MCP_REQUEST_STATE_H_INCLUDED_
@@ -15,24 +15,27 @@
 
 
 typedef struct {
-    ngx_mcp_ref_t           call;         /* that is parked */
-    uint32_t                generation;   /* of the zone, where it is */
-    uint32_t                round;        /* of the call */
-    uint64_t                position;     /* in its line */
-    uint64_t                expires;      /* ngx_current_msec, as the call's
-                                             own time: no matter what the
-                                             clock of the host is set to */
+    ngx_mcp_ref_t           call;         /* the parked call */
+    uint32_t                generation;   /* of the zone of the call */
+    uint32_t                round;        /* number in the call */
+    uint64_t                position;     /* in the line of the call */
+    uint64_t                expires;      /* ngx_current_msec, so that changes
+                                             of the host's clock have no
+                                             effect */
 } ngx_http_mcp_request_state_t;
 
 
-/* a raw JSON string from r->pool, of this zone; data NULL: no memory */
+/*
+ * Returns the requestState as a raw JSON string in r->pool; data NULL: no
+ * memory.
+ */
 ngx_str_t ngx_http_mcp_request_state_make(ngx_http_mcp_call_t *call,
     ngx_http_mcp_request_state_t *state);
 
 /*
- * That of the request.  NGX_OK; NGX_DECLINED: it has
- * none that was made here; NGX_ABORT: it has, but not for this request;
- * NGX_ERROR: no memory.
+ * Reads the requestState of the request into *state.  NGX_OK; NGX_DECLINED:
+ * there is none, or the module did not make it; NGX_ABORT: it is damaged, or
+ * was made for another request; NGX_ERROR: no memory.
  */
 ngx_int_t ngx_http_mcp_request_state_read(ngx_http_mcp_call_t *call,
     ngx_http_mcp_request_state_t *state);

@@ -3,14 +3,14 @@
  * The files of zones ("state=" of mcp_zone): when they are read and written.
  *
  * A file is read into a fresh zone before workers start.  Without "interval"
- * the first worker marks it as used: only then it is sure that nginx runs.  It
- * is written by the master when all workers have gone.  With "interval" it is
- * written also by nginx's cache manager process, which may block and is started
- * for that.
+ * the first worker marks the file as used: not before then is it sure that
+ * nginx runs.  The master writes the file when all workers have exited.  With
+ * "interval", nginx's cache manager process writes it as well; it may block,
+ * and is started for that.
  *
- * At SIGQUIT the ports are free at once, while workers may still run for long:
- * an nginx that is started meanwhile finds no sessions, unless there is an
- * interval, and says so; and the older one does not write the file any more.
+ * At SIGQUIT the ports are free at once, while workers may still run for long.
+ * An nginx that is started meanwhile finds no sessions, unless there is an
+ * interval, and logs this; the older nginx does not write the file any more.
  */
 
 #ifndef _NGX_HTTP_MCP_STATE_H_INCLUDED_
@@ -20,14 +20,24 @@
 #include "ngx_http_mcp_module.h"
 
 
-/* zone->state.name as it is configured becomes a path; its folder exists */
+/*
+ * Makes zone->state.name, as it is configured, a full path, and checks that no
+ * other zone has this file and that its folder is writable.  NGX_OK or
+ * NGX_ERROR (logged).
+ */
 ngx_int_t ngx_http_mcp_state_file(ngx_conf_t *cf, ngx_http_mcp_zone_t *zone);
 
-/* once all is configured: has the cache manager called */
+/*
+ * After the configuration is read: registers with nginx's cache manager if a
+ * zone has an interval.  NGX_OK or NGX_ERROR.
+ */
 ngx_int_t ngx_http_mcp_state_conf(ngx_conf_t *cf,
     ngx_http_mcp_main_conf_t *mmcf);
 
-/* warns where the cache manager cannot write, and of a file of no use */
+/*
+ * Warns if the cache manager cannot write the file of the zone, or "nginx -t"
+ * finds a file that cannot be used.
+ */
 void ngx_http_mcp_state_check(ngx_http_mcp_zone_t *zone,
     ngx_core_conf_t *ccf);
 

@@ -1,14 +1,14 @@
 
 /*
- * Streams: SSE responses held open to clients.  A stream carries one channel,
- * of a call or the general one, which is also called its line.  It takes from
- * the channel's log while fewer than mcp_stream_buffer bytes are unsent.  It
- * has one of two bodies: held (the request is kept) or parked (an HTTP/1.1
- * GET gave its request back and only the connection is left); everything but
- * writing and closing is the same for both.
+ * Streams: SSE responses that are held open.  A stream carries one channel of
+ * a session, which is its line: the channel of a call, or the general one.  It
+ * takes messages from the channel's log while fewer than mcp_stream_buffer
+ * bytes are unsent.  It has one of two bodies: held (the request is kept) or
+ * parked (an HTTP/1.1 GET gave its request back, and only the connection is
+ * left).  Both differ only in writing and closing.
  *
- * A stream is process-local memory of its own (not of the request), owned by
- * this file from open to close; zone->ctx finds a worker's streams.
+ * The memory of a stream is the worker's, not the request's; the files of
+ * streams own it from open to close.  zone->ctx has the worker's streams.
  */
 
 #ifndef _NGX_HTTP_MCP_STREAM_H_INCLUDED_
@@ -18,13 +18,16 @@
 #include "ngx_http_mcp_module.h"
 
 
-/* of the stream of a POST: its call */
+/* functions of the call that owns the stream of a POST */
 
 typedef struct {
-    /* the stream is gone for a reason of its own; r is the call's now */
+    /* the stream ended before its line did; r belongs to the call again */
     void                  (*closed)(void *data);
 
-    /* there is room again, after stream_behind() or stream_send() said no */
+    /*
+     * The stream has room again, after ngx_http_mcp_stream_behind() or
+     * ngx_http_mcp_stream_send() refused more.
+     */
     void                  (*room)(void *data);
 
     void                   *data;
@@ -32,83 +35,88 @@ typedef struct {
 
 
 /*
- * Opens an SSE response on r for a line of the session in the request's
- * context: sends the headers, "retry:" and, where the revision has it, the
- * priming event; what the line holds follows in a later event.  from: decoded
- * Last-Event-ID or NULL.  gap: the id could not be read; "lagged" and the
- * resync are said first (on a GET).  A GET for a line that the session never
- * had becomes a general one with a gap; one for a line that has ended, with
- * nothing left to say, gets NGX_HTTP_NOT_ALLOWED: clients come back no more.
+ * Opens an SSE response on r for a channel of the session in the request's
+ * context.  Sends the headers, "retry:" and, if the revision has it, the
+ * priming event; messages that the log holds follow in a later event.  from:
+ * the decoded Last-Event-ID, or NULL.  gap: the id could not be read; a GET
+ * begins with "lagged" and the notifications that make the client ask again.
+ * A GET for a channel that the session never had becomes a general stream with
+ * a gap.  A GET for a channel that has ended, with no message left, gets
+ * NGX_HTTP_NOT_ALLOWED, so that clients do not come back.
  *
- * For a GET the stream owns the request afterwards and NGX_DONE is returned,
- * which the content handler returns in turn.
+ * The stream of a GET owns the request, and the content handler returns
+ * NGX_DONE as well.
  *
- * For a POST (owner != NULL): at the end of its line the stream ends the
- * response and finalizes r itself, once, whether the exchange is over or not;
- * the call is not told and must not finalize r.  When the response ends for
- * another reason (the client left, takes nothing, the session ended) the call
- * is told, once, by owner->closed(); r is the call's then.  That never happens
- * within a function below other than close.  The stream is gone from then on,
- * and ctx->stream is NULL.
+ * The stream of a POST (owner != NULL) ends the response and finalizes r
+ * itself at the end of its line, once, even if the exchange runs on; the call
+ * is not told, and must not finalize r.  If the response ends for another
+ * reason (the client left, takes nothing, or the session ended), the stream
+ * calls owner->closed() once, and r belongs to the call again.  Of the
+ * functions below, only ngx_http_mcp_stream_close() calls it.  The stream is
+ * gone then, and ctx->stream is NULL.
  *
- * Where the request has no session, the stream of its POST carries no line:
+ * If the request has no session, the stream of its POST carries no channel:
  * messages are sent to it one by one, and the answer ends it.
  *
- * NGX_OK (POST), NGX_DONE (GET); an HTTP status to refuse with; NGX_ERROR.
+ * Returns NGX_OK (POST) or NGX_DONE (GET); an HTTP status with which the
+ * request is to be refused; or NGX_ERROR.
  */
 ngx_int_t ngx_http_mcp_stream_open(ngx_http_request_t *r, uint32_t channel,
     ngx_mcp_cursor_t *from, ngx_uint_t gap,
     ngx_http_mcp_stream_owner_t *owner);
 
 /*
- * For the stream of a call, on whose channel len bytes were put at place: they
- * are written in a later event.  Whether the source has to wait, because
- * mcp_stream_buffer is not sent or the log would soon be overwritten:
- * owner->room() follows then.
+ * Tells the stream of a call that a message of len bytes was put on its
+ * channel at this place; it is written in a later event.  Returns whether the
+ * source of messages has to wait for owner->room(), because mcp_stream_buffer
+ * is unsent, or the log would soon be overwritten.
  */
 ngx_uint_t ngx_http_mcp_stream_behind(ngx_http_mcp_stream_t *s,
     ngx_mcp_cursor_t *place, size_t len);
 
 /*
- * Writes a message that is not in the log (too large to be kept) after all
- * that is before its place; flags are NGX_MCP_EVENT_*.  NGX_OK: taken;
- * NGX_AGAIN: mcp_stream_buffer is unsent, nothing was taken, come again after
- * owner->room(); NGX_ERROR: the stream is about to close.
+ * Writes a message that is too large for the log, behind the messages before
+ * its place; flags are NGX_MCP_EVENT_*.  NGX_OK: it was taken; NGX_AGAIN: it
+ * was not, as mcp_stream_buffer is unsent: call again after owner->room();
+ * NGX_ERROR: the stream is about to close.
  */
 ngx_int_t ngx_http_mcp_stream_send(ngx_http_mcp_stream_t *s,
     ngx_mcp_cursor_t *place, ngx_str_t *text, ngx_uint_t flags);
 
 /*
- * The answer was put on the line: it is kept in r->pool while the client has
- * not taken all, whatever becomes of the log.
+ * Tells the stream that the answer was put on its line.  If bytes are unsent,
+ * a copy of text is kept in r->pool, in case the log loses the answer.
  */
 void ngx_http_mcp_stream_answer(ngx_http_mcp_stream_t *s, ngx_str_t *text);
 
-/* ends it, and tells the call; what is unsent still goes out */
+/* ends the stream, and tells the call; unsent bytes still go out */
 void ngx_http_mcp_stream_close(ngx_http_mcp_stream_t *s,
     ngx_mcp_counter_e counter);
 
 /*
- * Nothing more is to come, as at the end of its line: it ends the response of
- * a POST and finalizes the request, and the call is not told.
+ * Ends the response of a POST and finalizes the request, as at the end of the
+ * line; the call is not told.
  */
 void ngx_http_mcp_stream_done(ngx_http_mcp_stream_t *s);
 
-/* from the doorbell */
+/* the doorbell rang for a stream, or for the streams of a group */
 void ngx_http_mcp_stream_doorbell(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
     uint32_t local, ngx_uint_t why);
 void ngx_http_mcp_stream_group(ngx_mcp_zone_t *zone, ngx_mcp_ref_t group);
 
-/* a graceful quit: end idle streams spread over mcp_drain_time */
+/* the worker is to quit: ends idle streams, spread over mcp_drain_time */
 void ngx_http_mcp_stream_drain(ngx_mcp_zone_t *zone);
 
 /*
- * Whether the client of r has left; asked in a read event handler, which has
- * to stop a level-triggered event when it has not.
+ * For a read event handler: returns whether the client of r has left.  If not,
+ * the handler has to stop a level-triggered event.
  */
 ngx_uint_t ngx_http_mcp_client_left(ngx_http_request_t *r);
 
-/* per worker and zone: tables, the heartbeat's timer */
+/*
+ * Makes the tables of a zone's streams in this worker, and the heartbeat's
+ * timer.  NGX_OK or NGX_ERROR.
+ */
 ngx_int_t ngx_http_mcp_stream_init_worker(ngx_mcp_zone_t *zone);
 
 

@@ -1,12 +1,13 @@
 
 /*
- * Shared by the files of streams: the stream itself, the function table of
- * its body and the table of a worker's streams.
+ * Declarations for the files of streams: the stream itself, the functions of
+ * its body, and the table of a worker's streams.
  *
- * A body writes and closes.  "write" takes all it is given and keeps what the
+ * A body writes and closes.  write() takes all bytes and keeps those that the
  * client does not take; it may use NGX_HTTP_MCP_STREAM_HEAD bytes in front of
- * the text and NGX_HTTP_MCP_STREAM_TAIL bytes behind it.  "end" and "drop" are
- * called last, when the stream is closed already; they free it, now or later.
+ * the text and NGX_HTTP_MCP_STREAM_TAIL bytes behind it.  end() or drop() is
+ * called last, when the stream is closed already, and frees the stream, now or
+ * later.
  */
 
 #ifndef _NGX_HTTP_MCP_STREAM_BODY_H_INCLUDED_
@@ -23,7 +24,7 @@
 #define NGX_HTTP_MCP_STREAM_HEAD   16
 #define NGX_HTTP_MCP_STREAM_TAIL   2
 
-/* "id: ...\ndata: " and what ends an event */
+/* "id: ...\ndata: ", and the end of an event */
 #define NGX_HTTP_MCP_STREAM_ID                                                \
     (sizeof("id: \ndata: ") - 1 + NGX_MCP_EVENT_ID_LEN)
 #define NGX_HTTP_MCP_STREAM_END    (sizeof("\n\n") - 1)
@@ -37,7 +38,7 @@ typedef struct {
     ngx_int_t             (*write)(ngx_http_mcp_stream_t *s, u_char *p,
                                 size_t len);
 
-    /* ends the response; what is unsent goes out */
+    /* ends the response; unsent bytes go out */
     void                  (*end)(ngx_http_mcp_stream_t *s);
 
     /* unsent bytes are lost */
@@ -45,7 +46,7 @@ typedef struct {
 } ngx_http_mcp_stream_body_t;
 
 
-/* the streams with one want; those in "todo" are yet to be woken */
+/* the streams with the same want; those in "todo" are yet to be woken */
 
 typedef struct {
     ngx_http_mcp_tree_node_t      node;         /* key: hash of the want */
@@ -65,18 +66,20 @@ struct ngx_http_mcp_member_s {
 
 
 /*
- * A group of which this worker carries streams, or an endpoint with such
- * groups, of which those in "todo" are yet to be looked at.
+ * A group whose streams this worker carries, or an endpoint with such groups;
+ * those in "todo" are yet to be looked at.
  */
 
 typedef struct ngx_http_mcp_group_s  ngx_http_mcp_group_t;
 
 struct ngx_http_mcp_group_s {
     ngx_queue_t                   link;       /* in a bucket */
-    ngx_queue_t                   order;      /* in known or unsure */
-    ngx_queue_t                   pending;
+    ngx_queue_t                   order;      /* in unchanged_groups or
+                                                 changed_groups */
+    ngx_queue_t                   pending;    /* in pending_groups */
     ngx_mcp_ref_t                 ref;
-    uint64_t                      seen;       /* of its log */
+    uint64_t                      seen;       /* log position up to which news
+                                                 were looked at */
     ngx_uint_t                    n;          /* streams, or groups */
 
     ngx_http_mcp_group_t         *endpoint;   /* of a group */
@@ -93,9 +96,9 @@ struct ngx_http_mcp_group_s {
 
 
 /*
- * Streams whose deadline comes the same interval after they last wrote, or
- * their client last read: the heartbeat's, or send_timeout for slow clients.
- * They are in the order of their deadlines.
+ * Streams with the same interval between their last write, or last progress of
+ * a slow client, and their deadline: the interval of the heartbeat, or
+ * send_timeout.  They are in the order of their deadlines.
  */
 
 typedef struct {
@@ -114,13 +117,15 @@ struct ngx_http_mcp_stream_s {
     ngx_http_mcp_stream_body_t   *body;
 
     ngx_connection_t             *connection;
-    ngx_http_request_t           *request;    /* held only */
+    ngx_http_request_t           *request;    /* of a held stream */
     ngx_http_mcp_stream_owner_t  *owner;      /* of a POST */
-    ngx_str_t                     answer;     /* beside the log's */
+    ngx_str_t                     answer;     /* copy, in case the log loses
+                                                 the answer */
     ngx_str_t                     listen;     /* id of subscriptions/listen,
                                                  raw, in memory of its own */
-    void                         *held;       /* the body's */
-    ngx_queue_t                   out;        /* parked: what is unsent */
+    void                         *held;       /* data of the held body */
+    ngx_queue_t                   out;        /* unsent bytes of a parked
+                                                 stream */
 
     ngx_http_mcp_group_t         *group;
     ngx_http_mcp_member_t         all;        /* of the group */
@@ -131,7 +136,8 @@ struct ngx_http_mcp_stream_s {
     ngx_msec_t                    deadline;   /* of the heartbeat, or of a slow
                                                  client */
 
-    uint64_t                      unlogged;   /* comes by send, not the log */
+    uint64_t                      unlogged;   /* position of the message that
+                                                 is sent beside the log */
     size_t                        unsent;
     size_t                        waiting;    /* bytes in its call's log */
     uint32_t                      local;
@@ -139,25 +145,28 @@ struct ngx_http_mcp_stream_s {
 
     unsigned                      offered:3;
     unsigned                      get:1;
-    unsigned                      direct:1;     /* no channel: it carries what
-                                                   is sent to it, no more */
+    unsigned                      direct:1;     /* has no channel: carries only
+                                                   what is sent to it */
     unsigned                      answered:1;   /* direct: the answer is sent */
     unsigned                      parkable:1;
     unsigned                      chunked:1;    /* held: events pass no
                                                    filters */
-    unsigned                      drained:1;    /* likewise: the request has
+    unsigned                      drained:1;    /* held: the request has
                                                    nothing unsent */
     unsigned                      queued:1;     /* in pending */
-    unsigned                      indexed:1;    /* by what it wants */
-    unsigned                      settled:1;    /* it took all, and is woken for
-                                                   what follows */
+    unsigned                      indexed:1;    /* the index has its wants */
+    unsigned                      settled:1;    /* took all messages, and is
+                                                   woken for new ones */
     unsigned                      paced:1;      /* in a pace */
     unsigned                      slow:1;       /* paced by send_timeout */
     unsigned                      source_waits:1;  /* the call waits for room */
-    unsigned                      lagged:1;     /* a gap is to be said */
-    unsigned                      missed:1;     /* maybe the answer as well */
+    unsigned                      lagged:1;     /* the client has to be told of
+                                                   a gap */
+    unsigned                      missed:1;     /* the gap may have had the
+                                                   answer */
     unsigned                      closed:1;     /* only the body is left */
-    unsigned                      finish:1;     /* the body finalizes */
+    unsigned                      finish:1;     /* the body finalizes the
+                                                   request */
     unsigned                      broken:1;
     unsigned                      timedout:1;
 };
@@ -167,7 +176,7 @@ struct ngx_http_mcp_stream_s {
 #define NGX_HTTP_MCP_DRAIN_TICK     20
 
 
-/* of one worker and zone */
+/* the streams of one worker and zone */
 
 struct ngx_http_mcp_streams_s {
     ngx_mcp_zone_t               *zone;
@@ -176,24 +185,24 @@ struct ngx_http_mcp_streams_s {
     uint32_t                     *unused;     /* a stack of local numbers */
     ngx_uint_t                    nslots;
     ngx_uint_t                    nunused;
-    ngx_uint_t                    n;          /* streams there are */
+    ngx_uint_t                    n;          /* number of streams */
 
     ngx_queue_t                   pending;    /* streams to be looked at */
     ngx_event_t                   turn;
 
     uint32_t                     *counts;     /* of wants, for the zone */
 
-    ngx_queue_t                   unchanged_groups;  /* groups */
+    ngx_queue_t                   unchanged_groups;  /* have no news */
     ngx_queue_t                   changed_groups;  /* may have news */
     ngx_queue_t                   pending_groups;  /* have news */
 
-    ngx_http_mcp_group_t         *reading;    /* group whose news these are */
+    ngx_http_mcp_group_t         *reading;    /* group of the news below */
     ngx_http_mcp_want_t          *want;       /* want of the current one */
     uint64_t                      hash;       /* hash of that want */
     uint64_t                      seen;       /* position of the last one */
     ngx_uint_t                    next;       /* index of the next one */
     ngx_uint_t                    nnews;
-    ngx_uint_t                    more;       /* the log has others */
+    ngx_uint_t                    more;       /* the log has more news */
     ngx_mcp_news_t                news[NGX_MCP_NEWS];
 
     ngx_queue_t                   paces;
@@ -210,25 +219,31 @@ struct ngx_http_mcp_streams_s {
 };
 
 
-/* ngx_http_mcp_stream_base.c: for all below */
+/* ngx_http_mcp_stream_base.c: functions for the files below */
 
 ngx_http_mcp_stream_t *ngx_http_mcp_stream_alloc(ngx_mcp_zone_t *zone);
 void ngx_http_mcp_stream_free(ngx_http_mcp_stream_t *s);
 
-/* it gets a turn in a later event */
+/* gives the stream a turn in a later event */
 void ngx_http_mcp_stream_queue(ngx_http_mcp_stream_t *s);
 
 /*
- * Sets the next deadline: of the heartbeat or, while bytes are unsent, of a
- * client that is slow, which only progress moves.  progress: the client took
- * something.
+ * Sets the stream's next deadline: that of the heartbeat or, while bytes are
+ * unsent, send_timeout, which moves only with progress.  progress: the client
+ * took something.
  */
 void ngx_http_mcp_stream_pace(ngx_http_mcp_stream_t *s, ngx_uint_t progress);
 
-/* memory for composing, of this process; at least size bytes */
+/*
+ * Returns memory of this process for composing, of at least size bytes, and
+ * sets *room to its size.  NULL: no memory.
+ */
 u_char *ngx_http_mcp_stream_scratch(size_t size, size_t *room);
 
-/* its memory, if p is in it and it is large; the caller frees it. Or NULL */
+/*
+ * Gives the scratch memory away if p is in it and it is large: returns its
+ * begin, which the caller frees.  Else NULL.
+ */
 u_char *ngx_http_mcp_stream_scratch_take(u_char *p);
 
 /*
@@ -238,17 +253,17 @@ u_char *ngx_http_mcp_stream_scratch_take(u_char *p);
 ngx_int_t ngx_http_mcp_stream_write(ngx_http_mcp_stream_t *s, u_char *p,
     size_t len);
 
-/* messages were given to the client: for $mcp_events_sent, when it ends */
+/* counts n messages for $mcp_events_sent */
 void ngx_http_mcp_stream_count(ngx_http_mcp_stream_t *s, ngx_uint_t n);
 
-/* the client took something */
+/* the client took something: sets the deadline; with room, queues a turn */
 void ngx_http_mcp_stream_sent(ngx_http_mcp_stream_t *s);
 
-/* closes it without what is unsent: the client left, or takes nothing */
+/* closes a stream whose client left or takes nothing: unsent bytes are lost */
 void ngx_http_mcp_stream_drop(ngx_http_mcp_stream_t *s,
     ngx_mcp_counter_e counter);
 
-/* leaves the zone and all tables; the body is left */
+/* removes the stream from the zone and all tables; only the body is left */
 void ngx_http_mcp_stream_unlink(ngx_http_mcp_stream_t *s,
     ngx_mcp_counter_e counter);
 
@@ -259,23 +274,27 @@ ngx_int_t ngx_http_mcp_stream_join_group(ngx_http_mcp_stream_t *s);
 void ngx_http_mcp_stream_leave_group(ngx_http_mcp_stream_t *s);
 
 /*
- * A stream that took all of its general line is settled: it is woken for what
- * it wants, and its place moves on with what it does not.  Before it takes
- * again, or is closed, it is not settled any more.  NGX_OK; NGX_AGAIN: what it
- * wants is known only now, so it has to read once more before that; NGX_ERROR.
+ * Settles a stream that took all of its general line: it is woken for events
+ * that it wants, and its place moves on with others.  The stream is unsettled
+ * before it takes again or is closed.  NGX_OK; NGX_AGAIN: its wants were not
+ * in the index until now, so it has to read once more first; NGX_ERROR.
  */
 ngx_int_t ngx_http_mcp_stream_settle(ngx_http_mcp_stream_t *s);
 void ngx_http_mcp_stream_unsettle(ngx_http_mcp_stream_t *s);
 
-/* its wants are to be read again when it settles */
+/* forgets the stream's wants, which are read again when it settles */
 void ngx_http_mcp_stream_unindex(ngx_http_mcp_stream_t *s);
 
-/* whether the zone should know that much of the log was not for it */
+/*
+ * Returns whether the stream's place in the zone is far behind, as many events
+ * were not for it
+ */
 ngx_uint_t ngx_http_mcp_stream_outdated(ngx_http_mcp_stream_t *s);
 
 /*
- * Goes on with the news of groups.  NGX_OK: *s has something to take, if it is
- * not NULL; NGX_AGAIN: call again in another turn; NGX_DONE: there are none.
+ * Goes on with the news of groups.  NGX_OK: *s is NULL, or a stream with
+ * something to take; NGX_AGAIN: call again in another turn; NGX_DONE: there
+ * are no news.
  */
 ngx_int_t ngx_http_mcp_stream_news(ngx_http_mcp_streams_t *streams,
     ngx_http_mcp_stream_t **s);
@@ -286,19 +305,25 @@ ngx_int_t ngx_http_mcp_stream_news(ngx_http_mcp_streams_t *streams,
 ngx_int_t ngx_http_mcp_stream_hold(ngx_http_mcp_stream_t *s,
     ngx_http_request_t *r);
 
-/* the request and the stream part */
+/* separates the stream from its request */
 void ngx_http_mcp_stream_release(ngx_http_mcp_stream_t *s);
 
-/* the request of a stream that has ended is finalized in a turn of its own */
+/* finalizes the request of a stream that has ended; has a turn of its own */
 void ngx_http_mcp_stream_finish(ngx_http_mcp_stream_t *s);
 
 
 /* ngx_http_mcp_stream_parked.c */
 
-/* makes a chunk of what stands at p, with HEAD and TAIL; its begin and size */
+/*
+ * Makes an HTTP chunk of *len bytes at p, with HEAD and TAIL bytes of room
+ * around them.  Returns the chunk's begin and sets *len to its size.
+ */
 u_char *ngx_http_mcp_stream_chunk(u_char *p, size_t *len);
 
-/* NGX_OK; NGX_DECLINED: not now; NGX_ERROR: the connection is broken */
+/*
+ * Parks a held stream.  NGX_OK; NGX_DECLINED: it cannot be parked now;
+ * NGX_ERROR: the connection is broken.
+ */
 ngx_int_t ngx_http_mcp_stream_park(ngx_http_mcp_stream_t *s);
 
 
