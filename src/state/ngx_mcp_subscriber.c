@@ -60,7 +60,7 @@ ngx_mcp_group_news(ngx_mcp_zone_t *zone, ngx_mcp_ref_t group, uint64_t *seen,
 
         *seen = (news[*n].want == NGX_MCP_WANT_ALL) ? log->last : *seen + 1;
 
-        /* its readers read on by themselves: one entry for a want will do */
+        /* readers of this want read on by themselves: one entry will do */
 
         if (*n == 0 || news[*n - 1].want != news[*n].want) {
             (*n)++;

@@ -84,7 +84,7 @@ ngx_palloc(ngx_pool_t *pool, size_t size)
 }
 
 
-/* knows only "%i" */
+/* this stand-in knows only "%i" */
 
 u_char * ngx_cdecl
 ngx_sprintf(u_char *buf, const char *fmt, ...)
@@ -106,7 +106,7 @@ ngx_sprintf(u_char *buf, const char *fmt, ...)
 }
 
 
-/* not the real one: it only tells texts apart */
+/* not the real SHA-1: it only tells texts apart */
 
 void
 ngx_sha1_init(ngx_sha1_t *ctx)

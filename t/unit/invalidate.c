@@ -18,7 +18,7 @@ invalidate_str(const char *text)
 }
 
 
-/* whether an action is taken, and its value then */
+/* whether an action is accepted, and its value in that case */
 
 static int
 invalidate_parse(const char *text, ngx_uint_t action, const char *value)
@@ -47,7 +47,7 @@ invalidate_refuses(const char *text)
 }
 
 
-/* what an action makes of an event, "" if nothing */
+/* checks the result of an action for an event; "": none */
 
 static int
 invalidate_is(const char *action, const char *level, const char *text,
@@ -117,7 +117,7 @@ invalidate_is(const char *action, const char *level, const char *text,
 }
 
 
-/* the data of the default rule of a kind */
+/* checks the data of the default rule of a kind */
 
 static int
 invalidate_default(const char *kind, const char *data)

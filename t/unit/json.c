@@ -98,7 +98,7 @@ static json_case_t  json_refused[] = {
 };
 
 
-/* the result of a scan, in so far as it may not depend on the pieces */
+/* whether two scans agree in all that may not depend on the pieces */
 
 static int
 json_same(ngx_mcp_json_t *a, ngx_mcp_json_t *b)
@@ -130,7 +130,7 @@ json_same(ngx_mcp_json_t *a, ngx_mcp_json_t *b)
 }
 
 
-/* scans in pieces that end at i and j; a piece is memory of its own */
+/* scans in pieces that end at i and j; each piece has memory of its own */
 
 static ngx_int_t
 json_pieces(ngx_mcp_json_t *json, json_case_t *c, size_t i, size_t j)
@@ -180,7 +180,7 @@ json_bytes(ngx_mcp_json_t *json, json_case_t *c)
 }
 
 
-/* the same result whole, by bytes and in all ways of three pieces */
+/* checks the result of the whole text, of bytes, and of any three pieces */
 
 static int
 json_check(json_case_t *c, ngx_int_t expected)
@@ -264,7 +264,9 @@ json_grammar(void)
 }
 
 
-/* every string of one, two and three bytes, against Unicode's table 3-7 */
+/*
+ * Checks all strings of one, two and three bytes against Unicode's table 3-7.
+ */
 
 static int
 json_utf8_valid(uint32_t a, uint32_t b, uint32_t c, int n)
@@ -333,7 +335,7 @@ json_utf8(void)
 }
 
 
-/* one byte of each value at each place of a long string */
+/* tries each byte value at each place of a long string */
 
 static void
 json_places(void)
@@ -411,7 +413,7 @@ json_depth(void)
 }
 
 
-/* a text, and the spans that it has, as "PATH=raw" */
+/* texts, and the spans that a scan notes, as "PATH=raw" */
 
 static struct {
     json_case_t             text;
@@ -531,7 +533,7 @@ json_members(void)
 }
 
 
-/* a text, a path, and what is noted of it beside where it lies */
+/* a text, a path, and the notes on that value beside its place */
 
 static struct {
     json_case_t             text;
@@ -640,7 +642,7 @@ json_suspicions(void)
 }
 
 
-/* each path of the table is found, and nothing else is noted with it */
+/* checks that each path of the table is found, and nothing else with it */
 
 static void
 json_table(void)

@@ -27,7 +27,7 @@ index_equal(const char *a, const char *b)
 }
 
 
-/* whether the member of this path, below another one, has this value */
+/* whether the member of this name, below another path, has this value */
 
 static int
 index_has(const char *object, const char *below, const char *name,
@@ -104,7 +104,7 @@ json_index_tests(void)
        "not into arrays");
     ok(index_has("{\"a\":1,\"a\":2}", "", "\"a\"", "2"), "the last of two");
 
-    /* all of many, and as deep as may be */
+    /* an object with many members, and one of the greatest depth */
 
     p = object;
     *p++ = '{';

@@ -16,7 +16,9 @@ typedef struct {
 #define T(text, lines)  { text, sizeof(text) - 1, lines }
 
 
-/* each line in brackets, then how many were over the limit */
+/*
+ * The result: each line in brackets, then the number of lines over the limit.
+ */
 
 static lines_case_t  lines_cases[] = {
     T("", "0"),
@@ -50,7 +52,7 @@ lines_put(ngx_mcp_lines_t *lines)
 }
 
 
-/* pieces end at i and j, or are of one byte each */
+/* feeds pieces that end at i and j, or that have one byte each */
 
 static int
 lines_run(lines_case_t *c, size_t i, size_t j, ngx_uint_t bytes)

@@ -47,7 +47,7 @@ merge(ngx_pool_t *pool, ngx_uint_t kind, const char *a, const char *b,
 }
 
 
-/* the source and the upstream's own name */
+/* whether a name has this source, and this name at its upstream */
 
 static ngx_uint_t
 finds(const char *name, const char *local)
@@ -123,7 +123,7 @@ merge_tests(void)
               "{\"name\":\"c\",\"title\":\"\\u0055 (three)\"}]"),
        "titles are told apart");
 
-    /* 70 bytes, and 200 entries */
+    /* a name of 70 bytes, then 200 entries */
 
     memset(text, 0, sizeof(text));
     p = text + sprintf(text, "[{\"name\":\"%070d\"}]", 7);

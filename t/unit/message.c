@@ -36,7 +36,7 @@ message_parse(const char *text)
 }
 
 
-/* what: kind, code of the method, id, modern */
+/* checks kind, code of the method, id, and era (modern) of a message */
 
 static int
 message_good(const char *text, ngx_uint_t kind, ngx_uint_t method,
@@ -253,7 +253,10 @@ message_refusals(void)
 }
 
 
-/* what a client may not send, and of what it may, what it acts on */
+/*
+ * Requests of clients: those that are refused, and those that are accepted,
+ * with the member that the module acts on.
+ */
 
 static struct {
     const char             *text;         /* of the method and behind it */

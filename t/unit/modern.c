@@ -46,7 +46,7 @@ client_tests(ngx_pool_t *pool)
                  "{\"roots\":{},\"elicitation\":{\"form\":{}}}"),
        "the capabilities of a client");
 
-    /* as often as it likes */
+    /* a client may repeat a capability */
 
     text.data = ngx_pnalloc(pool, 20000);
     p = ngx_cpymem(text.data, "{\"capabilities\":{", 17);
@@ -65,7 +65,7 @@ client_tests(ngx_pool_t *pool)
 }
 
 
-/* a client cannot say twice what it is */
+/* a request must not repeat a member that describes the client */
 
 static void
 request_tests(ngx_pool_t *pool)
@@ -114,7 +114,7 @@ plain_tests(void)
           "subscriptionId\":1 } , \"uri\" : \"a\" } } ", NGX_MCP_METHOD_OTHER,
           "{\"method\":\"x\",\"params\":{\"uri\":\"a\"} } ");
 
-    /* only the member that has a meaning */
+    /* only the member at its proper place is changed */
 
     plain("{\"result\":{\"_meta\":{\"_meta\":{\"" PREFIX
           "serverInfo\":{}}}}}", NGX_MCP_METHOD_OTHER,

@@ -19,7 +19,7 @@ typedef struct {
 #define X64  X8 X8 X8 X8 X8 X8 X8 X8
 
 
-/* an event is written name/id/data; and then the last id, retry, the end */
+/* the result: events as [name/id/data], then (last id, retry, rest) */
 
 static sse_case_t  sse_cases[] = {
     T("", "(||)"),
@@ -127,7 +127,7 @@ sse_put(const u_char *data, size_t len)
 }
 
 
-/* pieces end at i and j, or are of one byte each */
+/* feeds pieces that end at i and j, or that have one byte each */
 
 static int
 sse_run(sse_case_t *c, size_t i, size_t j, ngx_uint_t bytes)
@@ -273,7 +273,7 @@ sse_large(void)
 }
 
 
-/* an event over the limit is left out, not its id */
+/* an event over the limit is left out, but its id counts */
 
 static void
 sse_skip(void)

@@ -21,7 +21,7 @@ stamp_write(void *data, u_char *p, size_t n)
 }
 
 
-/* in parts of this size */
+/* feeds the text in parts of this size */
 
 static const char *
 stamp(const char *text, const char *members, const char *meta, size_t part)
@@ -69,7 +69,7 @@ stamp(const char *text, const char *members, const char *meta, size_t part)
 }
 
 
-/* however it is cut */
+/* the result is the same for parts of any size */
 
 static void
 is(const char *text, const char *members, const char *meta,
@@ -133,7 +133,7 @@ stamp_tests(void)
     is("{\"result\":[1,{\"ttlMs\":2}],\"x\":-1.5e3}", MEMBERS, META,
        "{\"result\":[1,{\"ttlMs\":2}],\"x\":-1.5e3}", "what is no object");
 
-    /* a name that is too long to be one of these */
+    /* a name that is too long to be one of the known ones */
 
     p = text + sprintf(text, "{\"result\":{\"");
 

@@ -87,7 +87,7 @@ template_tests(void)
     long_uri[NGX_MCP_TEMPLATE_URI + 1] = '\0';
     ok(!matches("{+a}", long_uri), "a URI that is too long");
 
-    /* what a first part rules out costs no more than that part */
+    /* a template that fails in its first part costs no more than that part */
 
     for (p = long_template, i = 0; i < NGX_MCP_TEMPLATE_URI / 4; i++) {
         memcpy(p, "{?a}", 4);

@@ -79,7 +79,7 @@ text_quote(const char *text, const char *expected)
 }
 
 
-/* many of a part, of which some are left out: never more than there is room */
+/* quotes a part often; leaves out as many as there is no room for */
 
 static int
 text_quote_max(const char *part, size_t room)
@@ -134,7 +134,7 @@ text_same(const char *a, const char *b)
 }
 
 
-/* walks over a text and joins what it finds by "|" */
+/* walks over a text and joins the elements that it finds by "|" */
 
 static int
 text_walk(const char *text, ngx_uint_t object, const char *expected)
@@ -181,7 +181,7 @@ text_walk(const char *text, ngx_uint_t object, const char *expected)
 }
 
 
-/* elements with the value of a name; text goes on behind the array */
+/* finds elements by the value of a name; the text goes on behind the array */
 
 static int
 text_named(const char *text, const char *expected, const char *behind)

@@ -216,7 +216,7 @@ put(int fd, const char *text, size_t len)
 }
 
 
-/* looks at the header, when all of it is there */
+/* evaluates the header once all of it was received */
 
 static void
 answer_header(conn_t *c)

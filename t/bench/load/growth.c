@@ -1,7 +1,7 @@
 
 /*
- * What one operation costs when there is much else, beside the same when there
- * is little, in turn, in CPU time of the workers.
+ * Measures, in CPU time of the workers and in turn, the cost of one operation
+ * with many other sessions, streams or calls and with few of them.
  */
 
 #include "load.h"
@@ -60,7 +60,9 @@ crowd_part(const char *path, int first, int last, int streams, int source)
 }
 
 
-/* in several processes, with a source address each */
+/*
+ * Makes sessions in several processes, each with a source address of its own.
+ */
 
 static void
 crowd(const char *path, int first, int last, int streams)
@@ -84,7 +86,9 @@ crowd(const char *path, int first, int last, int streams)
 }
 
 
-/* until the stream has got it, and the publisher its answer */
+/*
+ * Sends an event; waits until the stream has it, and the publisher its answer.
+ */
 
 static void
 event_send(conn_t *c, side_t *side, const char *request)
@@ -144,7 +148,7 @@ sides_measure(conn_t *c, char requests[2][1024], int rounds)
 }
 
 
-/* has a stream in the worker of the publisher */
+/* opens a session with a stream in the worker of the publisher */
 
 static void
 side_open(side_t *side, const char *user)
@@ -179,7 +183,7 @@ growth_want(char **argv)
     streams = atoi(argv[1]);
     rounds = atoi(argv[2]);
 
-    /* the one is in the middle of the others */
+    /* the session of the event is made in the middle of the others */
 
     for (i = 0; i < 2; i++) {
         side = &sides[i];
@@ -335,7 +339,7 @@ static const char  waiting[] =
     "\"after\":%llu,\"timeout_seconds\":600%s}}}";
 
 
-/* the position behind which they wait is in the last answer */
+/* returns the position in the last answer, behind which the calls wait */
 
 static unsigned long long
 position(conn_t *c)
@@ -371,8 +375,8 @@ waiters_open(side_t *side, waiters_t *w)
 
 
 /*
- * The calls begin, and are there when another request has been answered; if
- * "each", each waits for another value of a member.
+ * Begins the calls; they wait by the time that another request is answered.
+ * If "each" is set, each call waits for another value of a member.
  */
 
 static double
@@ -415,7 +419,7 @@ waiters_start(side_t *side, waiters_t *w, conn_t *c, unsigned long long after,
 }
 
 
-/* us of the workers for an event */
+/* publishes ROUND events; returns the CPU time for each, in us */
 
 static double
 waiters_publish(conn_t *c, const char *event)
@@ -434,7 +438,7 @@ waiters_publish(conn_t *c, const char *event)
 }
 
 
-/* the few come first: the memory of many is given back only later */
+/* the few calls are first, as the memory of many is given back late */
 
 int
 growth_wait(char **argv)

@@ -1,8 +1,8 @@
 
 /*
- * How long the others stall when a worker is killed that has the lock of the
- * zone.  The lock is the first word of the mapping and contains the process
- * id of its holder.
+ * Measures how long other workers stall when a worker is killed that holds the
+ * lock of the zone.  The lock is the first word of the mapping and contains
+ * the process id of its holder.
  */
 
 #include "load.h"
@@ -11,12 +11,12 @@
 #include <sys/prctl.h>
 
 
-#define LONG     200                         /* microseconds, is noted */
+#define LONG     200                         /* us; noted from this on */
 #define NOTED    65536
 #define WINDOW   300000
 
 
-/* what the probe has seen */
+/* the stalls that the probe has seen */
 
 typedef struct {
     volatile int  n;
@@ -30,7 +30,7 @@ static int          memory;
 static off_t        lock;
 
 
-/* the largest shared mapping of the master, which all have at this place */
+/* finds the largest shared mapping of the master; all workers have it there */
 
 static void
 lock_find(int master)
@@ -102,7 +102,7 @@ state_of(int pid)
 }
 
 
-/* two workers of the master that serve; waits for them */
+/* finds two workers of the master that serve; waits for them */
 
 static void
 workers_find(int master, int pids[2])
@@ -133,7 +133,7 @@ workers_find(int master, int pids[2])
 }
 
 
-/* one request after the other, on connections to any worker */
+/* sends one request after the other, on connections to any worker */
 
 static void
 load_send(const char *request)
@@ -180,7 +180,7 @@ probe_send(int pid, const char *request)
 }
 
 
-/* what was longest between two times, of it what lies behind the first */
+/* the longest stall between two times; only its part after "from" counts */
 
 static double
 longest(double from, double to)
@@ -204,7 +204,7 @@ longest(double from, double to)
 }
 
 
-/* a process that ends with this one */
+/* starts a process that ends with this one */
 
 static pid_t
 start(int worker, const char *request)
@@ -227,7 +227,10 @@ start(int worker, const char *request)
 }
 
 
-/* stops the worker until it has, or has not, the lock; kills it; when */
+/*
+ * Stops the worker until it has the lock (holder is 1), or has not; kills it;
+ * returns the time of that.
+ */
 
 static double
 kill_worker(int pid, int holder)

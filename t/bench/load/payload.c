@@ -2,7 +2,10 @@
 #include "load.h"
 
 
-/* of one answer, until its end; "Connection: close" is in the request */
+/*
+ * The time of one answer, until its end, as the request has "Connection:
+ * close".
+ */
 
 static double
 payload_read(const char *request, size_t *length)
@@ -35,7 +38,7 @@ payload_read(const char *request, size_t *length)
 }
 
 
-/* the most that it has from now on is forgotten */
+/* resets the peak of the process's memory */
 
 static void
 memory_reset(int pid)
@@ -71,7 +74,7 @@ payload(char **argv)
         cpu[i] = calloc(rounds, sizeof(double));
     }
 
-    /* first the yardstick, as the other may leave more behind */
+    /* the yardstick is first, as the other may leave more memory behind */
 
     for (i = 1; i >= 0; i--) {
         before = worker_memory(workers[0], "VmRSS:");

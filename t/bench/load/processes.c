@@ -1,18 +1,18 @@
 
 /*
- * A process has at most as many connections as descriptors; more are held by
- * processes of their own, which say when they have opened theirs, and then
- * wait until the first one ends.
+ * A process has at most as many connections as descriptors.  Further
+ * connections are held by other processes, which say when they have opened
+ * theirs, and then wait until the first process ends.
  */
 
 #include "load.h"
 
 
-static int  said[2] = { -1, -1 };            /* by each that is ready */
+static int  said[2] = { -1, -1 };            /* written by each ready one */
 static int  alive[2];                        /* ends with the first process */
 
 
-/* 0 in the new process */
+/* starts a process; returns 0 in the new process */
 
 int
 fork_part(void)
@@ -39,7 +39,7 @@ fork_part(void)
 }
 
 
-/* in a new process, which does nothing more */
+/* the new process says that it is ready, and then only waits for the end */
 
 void
 fork_ready(void)
@@ -56,7 +56,7 @@ fork_ready(void)
 }
 
 
-/* until n are ready; one that fails has said why */
+/* waits until n processes are ready; one that fails has said why */
 
 void
 fork_wait(int n)

@@ -38,7 +38,10 @@ pump_open(pump_t *p, int n, int sources, const char *file)
 }
 
 
-/* until this time, or so many requests; how many there were */
+/*
+ * Serves the connections until this time, or for this number of requests;
+ * returns the number of requests that were answered.
+ */
 
 static int
 pump(pump_t *p, double end, int most)
@@ -108,7 +111,7 @@ requests_beside(char **argv)
             n = pump(&p[i], start + ms * 1000, 1000000000);
             rate[i][j] = n * 1e6 / (now() - start);
 
-            /* what has run is counted when it waits */
+            /* CPU time counts once the process waits */
 
             pause_until(now() + 1000);
             cpu[i][j] = (workers_time() - spent) / n / 1e3;

@@ -10,7 +10,7 @@
 static int  ep;
 
 
-/* filter: of those that listen */
+/* filter: the notifications that streams of subscriptions/listen ask for */
 
 static void
 streams_open(int count, int source, const char *filter)
@@ -61,7 +61,7 @@ event_text(char *text, size_t size, int n)
 }
 
 
-/* a stream that has something; 0 when none has within the time */
+/* returns a stream that can be read; 0: none within the time */
 
 static int
 stream_next(int timeout)
@@ -83,7 +83,7 @@ stream_next(int timeout)
 }
 
 
-/* the numbers of the events that it has got */
+/* reads the numbers of the events that the stream has got */
 
 static int
 stream_read(int fd, int *events, int most)
@@ -156,7 +156,7 @@ streams_fan(char **argv)
         start = (now() - start) / 1000;
         answer_wait(&c);
 
-        /* they may have something to put away yet */
+        /* the workers may still have something to put away */
 
         pause_until(now() + 20000);
 

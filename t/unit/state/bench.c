@@ -1,8 +1,8 @@
 
 /*
- * What operations cost with 100,000 sessions, and how long they hold the lock
- * of the zone, in CPU time.  Then what a death under the lock costs the next
- * one in a zone of 1 GB.
+ * Measures the cost of operations with 100,000 sessions, and how long they
+ * hold the lock of the zone, in CPU time.  Then measures the cost of a death
+ * under the lock for the next holder, in a zone of 1 GB.
  */
 
 #include "env.h"
@@ -105,7 +105,7 @@ session(ngx_uint_t i)
 
 
 /*
- * Operations.  Each is done n times, from 0 on, several times over.
+ * Operations.  Each is done n times, with i from 0 on, in several rounds.
  */
 
 static void
@@ -216,7 +216,7 @@ uri_of(ngx_uint_t i)
 }
 
 
-/* by one session, up to its limit */
+/* all by one session, up to its limit */
 
 static void
 subscribe(ngx_uint_t i)
@@ -236,7 +236,7 @@ unsubscribe(ngx_uint_t i)
 }
 
 
-/* sessions with as much as they may have */
+/* makes sessions with as many records as they may have */
 
 static void
 rich_make(ngx_uint_t i)
@@ -355,7 +355,7 @@ sweep(ngx_uint_t i)
 }
 
 
-/* those that nobody asked for are removed, in turns */
+/* removes idle sessions, in turns */
 
 static void
 expire(ngx_uint_t i)
@@ -375,7 +375,7 @@ release(ngx_uint_t i)
 }
 
 
-/* another zone, with sessions past their timeout */
+/* fills another zone with sessions past their time-out */
 
 static void
 fill(ngx_uint_t i)
@@ -384,7 +384,7 @@ fill(ngx_uint_t i)
     ngx_mcp_ref_t          ref;
     ngx_mcp_session_new_t  in;
 
-    env_log.log_level = NGX_LOG_EMERG;           /* not that it is full */
+    env_log.log_level = NGX_LOG_EMERG;           /* but no full zone */
     env_zone_free(&zone);
     env_zone(&zone, 64 * 1024 * 1024);
     zone.handlers = &handlers;
@@ -464,7 +464,7 @@ measure(ngx_uint_t n)
 }
 
 
-/* of one that ended a session with many events */
+/* measures the death of a worker that ended a session with many events */
 
 static int
 death(void)
@@ -527,8 +527,8 @@ clock_ms(void)
 
 
 /*
- * How long another worker waits for the lock while one that ended, with this
- * many streams, is reaped.
+ * Measures how long another worker waits for the lock while a dead worker with
+ * n streams is reaped.
  */
 
 static void

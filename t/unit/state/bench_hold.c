@@ -1,8 +1,8 @@
 
 /*
  * The linker puts these functions around those of the layer (--wrap).  A hold
- * ends with the last commit before the lock is given back; what is done behind
- * that does not count.
+ * ends with the last commit before the lock is released; later work does not
+ * count.
  */
 
 #include "bench_hold.h"

@@ -2,13 +2,13 @@
 #include "env.h"
 
 
-/* who was reached; for one check at a time */
+/* the records that were reached; for one check at a time */
 
 static u_char      *seen;
 static ngx_uint_t   errors;
 static ngx_uint_t   topics;
-static ngx_uint_t   charged;              /* topics, to sessions that live */
-static ngx_uint_t   counted;              /* by these */
+static ngx_uint_t   charged;              /* topics charged to live sessions */
+static ngx_uint_t   counted;              /* topics that these count */
 static ngx_uint_t   used[NGX_MCP_TYPE_MAX];
 
 
@@ -87,7 +87,7 @@ reach(ngx_mcp_zone_t *zone, uint32_t n, ngx_uint_t type)
 }
 
 
-/* the number of members, which must agree in both directions */
+/* returns the number of members, which must be the same in both directions */
 
 static ngx_uint_t
 length(ngx_mcp_zone_t *zone, ngx_mcp_list_sh_t *list, size_t offset,
@@ -210,7 +210,9 @@ sharers(ngx_mcp_zone_t *zone, ngx_mcp_interest_sh_t *in)
 }
 
 
-/* the shared upstream sessions, and calls without session, that it counts */
+/*
+ * Counts the shared upstream sessions, and calls without session, of a limit.
+ */
 
 static ngx_uint_t
 limited(ngx_mcp_zone_t *zone, uint32_t limit)
@@ -244,7 +246,7 @@ limited(ngx_mcp_zone_t *zone, uint32_t limit)
 }
 
 
-/* the topics that are a session's share */
+/* checks the topics that are charged to a session */
 
 static void
 charges_check(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
@@ -796,7 +798,10 @@ leases_check(ngx_mcp_zone_t *zone)
 }
 
 
-/* what is charged to it, by way of another account, too */
+/*
+ * Checks the sum of the records that an account pays for, also by way of
+ * another account.
+ */
 
 static void
 account_check(ngx_mcp_zone_t *zone, ngx_mcp_account_sh_t *a)
@@ -1044,7 +1049,7 @@ counts_check(ngx_mcp_zone_t *zone)
 
         case NGX_MCP_STREAM:
 
-            /* that of a call in an exclusive session is not counted */
+            /* the general stream of an exclusive session is not counted */
 
             s = ngx_mcp_block(zone, rec->owner.block);
             streams += !(s->exclusive
@@ -1248,7 +1253,7 @@ env_check(ngx_mcp_zone_t *zone)
 }
 
 
-/* what is not put back may differ */
+/* whether the byte is restored by a rollback; others may differ */
 
 static ngx_uint_t
 noted(ngx_mcp_zone_sh_t *sh, size_t n, u_char *unused)

@@ -19,17 +19,17 @@
 #define ZONE_SIZE  (1024 * 1024)
 
 
-/* what a reader has seen; changed as a whole */
+/* the progress of a reader; changed as a whole */
 
 typedef struct {
     uint32_t            epoch;
     ngx_mcp_cursor_t    cursor;
     uint64_t            own;            /* sequence number seen last */
-    uint64_t            shared;         /* 0: none yet */
-    uint64_t            fed[2];         /* likewise, both halves */
-    uint64_t            lost;           /* said to be lost */
-    uint64_t            missing;        /* known to be lost */
-    ngx_uint_t          own_gap;        /* a gap was said since */
+    uint64_t            shared;         /* the same; 0: none yet */
+    uint64_t            fed[2];         /* the same for both halves */
+    uint64_t            lost;           /* events reported as lost */
+    uint64_t            missing;        /* events known to be lost */
+    ngx_uint_t          own_gap;        /* a gap was reported since */
     ngx_uint_t          shared_gap;
     ngx_uint_t          fed_gap[2];
 } seen_t;
@@ -40,7 +40,7 @@ typedef struct {
     uint32_t            epoch;
     ngx_mcp_ref_t       ref;
     uint64_t            next;
-    uint64_t            first;          /* of this epoch */
+    uint64_t            first;          /* first number of this epoch */
     u_char              logged[RING];
     uint32_t            current;
     seen_t              seen[2];
@@ -80,7 +80,7 @@ static ngx_mcp_zone_t    zone;
 static model_t          *model;
 static ngx_uint_t        self;
 
-static ngx_mcp_stream_t  streams[STREAMS];   /* just held */
+static ngx_mcp_stream_t  streams[STREAMS];   /* just opened */
 static ngx_uint_t        nstreams;
 static u_char            text[32768];
 
@@ -293,7 +293,7 @@ tell(ngx_uint_t n)
 }
 
 
-/* a feed whose events have numbers, read by one for all */
+/* a feed whose events have numbers; one process reads it for all */
 
 static void
 feeding(void)
@@ -506,7 +506,7 @@ reading(slot_t *m, ngx_uint_t n)
 
     if (from == NULL) {
 
-        /* one who died may have taken before it could say so */
+        /* a reader that died may have taken events and not noted that */
 
         s.own_gap = 1;
         s.lost = RING;
@@ -609,7 +609,7 @@ calling(slot_t *m)
 }
 
 
-/* the call that ran when the one before us died */
+/* goes on with the call that ran when the former process died */
 
 static void
 landing(void)
@@ -787,7 +787,7 @@ others(slot_t *m)
 }
 
 
-/* what is kept of a topic is in order, whoever reads it */
+/* the events of a topic are in order for any reader */
 
 static void
 topics(slot_t *m, ngx_uint_t n)
@@ -858,7 +858,7 @@ topics(slot_t *m, ngx_uint_t n)
 }
 
 
-/* a list is of one letter: a copy of two has been torn */
+/* a list repeats one letter: a copy with two letters is torn */
 
 static void
 listing(slot_t *m, ngx_uint_t n)
@@ -1125,7 +1125,7 @@ finish(void)
 }
 
 
-/* the last id is that of the last event taken */
+/* checks that the last id of the feed is that of the last event taken */
 
 static ngx_uint_t
 fed_check(void)

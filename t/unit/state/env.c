@@ -117,8 +117,8 @@ env_zone(ngx_mcp_zone_t *zone, size_t size)
     }
 
     /*
-     * texts that share a place of a table make a false gap: the same ones
-     * share it in each run
+     * Texts that share a place of a table make a false gap: a fixed key lets
+     * the same texts share it in each run.
      */
 
     memset(zone->sh->key, 1, sizeof(zone->sh->key));
@@ -452,7 +452,7 @@ ngx_hex_dump(u_char *dst, u_char *src, size_t len)
 }
 
 
-/* knows only one "%uL", and text around it */
+/* this stand-in knows only one "%uL", and text around it */
 
 u_char * ngx_cdecl
 ngx_sprintf(u_char *buf, const char *fmt, ...)
@@ -517,7 +517,7 @@ ngx_close_connection(ngx_connection_t *c)
 }
 
 
-/* timers are called by the tests */
+/* the tests themselves call the handlers of timers */
 
 void
 ngx_rbtree_insert(ngx_rbtree_t *tree, ngx_rbtree_node_t *node)

@@ -362,7 +362,7 @@ answer(ngx_mcp_ref_t call, const char *text, ngx_uint_t flags)
 }
 
 
-/* all that a stream gives now: texts, "-N" for a gap, and how it ended */
+/* returns all that a stream gives now: texts, "-N" for a gap, and the end */
 
 static const char *
 take(ngx_mcp_stream_t *st)
@@ -385,7 +385,7 @@ take(ngx_mcp_stream_t *st)
     for ( ;; ) {
         rc = NGX_AGAIN;
 
-        /* one that says there is no more is believed, or put to the test */
+        /* a stream that says there is no more is read nevertheless at times */
 
         if (!none || calls & 1) {
             rc = ngx_mcp_stream_read(&zone, st, buf, sizeof(buf), &len,
@@ -439,7 +439,7 @@ is(const char *got, const char *want, const char *what)
 }
 
 
-/* of the next event; 0: there is none */
+/* returns the length of the next event; 0: there is none */
 
 static size_t
 line_len(ngx_mcp_stream_t *st)
@@ -460,7 +460,7 @@ counted(ngx_mcp_counter_e counter)
 }
 
 
-/* what ends is dropped in parts */
+/* expiry drops records in parts */
 
 static void
 expire_tests(void)
@@ -591,8 +591,8 @@ zone_tests(void)
 
     ngx_mcp_zone_use(&zone, &use);
     /*
-     * a session and its extension, the group and its losses, those of the
-     * endpoint, accounts
+     * A session and its extension, the group and its losses, the endpoint and
+     * its losses, and accounts.
      */
 
     ok(use.blocks > 15000 && use.used[NGX_MCP_USE_FREE] == use.blocks - 17
@@ -827,7 +827,7 @@ subscription_tests(void)
 }
 
 
-/* how many are made; room for one that is too small, or is none, is told */
+/* counts subscriptions that are made; too little room, or none, is reported */
 
 static ngx_uint_t
 made(ngx_mcp_ref_t us, ngx_uint_t serial)
@@ -912,7 +912,7 @@ shared_tests(void)
     in.list_key = env_str("another key");
     ok(us_shared(&zone, &in, &other) == NGX_BUSY, "but not too many");
 
-    /* sharing */
+    /* two sessions share an interest */
 
     ok(ngx_mcp_shared_claim(&zone, us, 5) == NGX_OK
        && ngx_mcp_shared_touch(&zone, us, 4) == NGX_DECLINED, "held");
@@ -960,7 +960,7 @@ shared_tests(void)
        && us_subscription(&zone, a, &id, 0, pool, &id) == NGX_DECLINED,
        "the session's own there has it, too, and at no other upstream");
 
-    /* the listener */
+    /* the shared session gets a stream */
 
     ok(pair(a, &name, &uri, 1, 0) == NGX_DECLINED, "does not listen");
     ngx_mcp_upstream_session_stream_opened(&zone, us, l.serial, 0);
@@ -1027,7 +1027,7 @@ shared_tests(void)
        && !job.subscribe, "ends with it");
     ngx_mcp_interest_done(&zone, 5, &job, NGX_OK, l.serial);
 
-    /* another holder goes on, a new link has all asked for again */
+    /* another holder goes on; a new upstream session has to subscribe again */
 
     ngx_mcp_shared_claim(&zone, us, 6);
     ok(ngx_mcp_interest_next(&zone, us, 6, pool, &job) == NGX_DECLINED,
@@ -1046,7 +1046,7 @@ shared_tests(void)
     ngx_mcp_interest_done(&zone, 6, &job, NGX_OK, l.serial);
     ok(made(us, l.serial) == 1, "made again");
 
-    /* the last one leaves, another comes back meanwhile */
+    /* the last session leaves, and another one comes back meanwhile */
 
     ok(ngx_mcp_session_unsubscribe(&zone, a, &uri) == NGX_DONE
        && ngx_mcp_interest_next(&zone, us, 6, pool, &job) == NGX_DECLINED
@@ -1063,7 +1063,7 @@ shared_tests(void)
     ok(ngx_mcp_interest_next(&zone, us, 6, pool, &job) == NGX_OK
        && job.subscribe, "made anew");
 
-    /* refused */
+    /* the upstream refuses the subscription */
 
     ngx_mcp_interest_done(&zone, 6, &job, NGX_DECLINED, l.serial);
     ok(ngx_mcp_interest_state(&zone, a, &uri) == NGX_DONE
@@ -1079,7 +1079,7 @@ shared_tests(void)
     ok(us_listens(&zone, a, &name, 0) == 1, "missed alone, too");
     ok(ngx_mcp_session_unsubscribe(&zone, a, &uri) == NGX_OK, "ended alone");
 
-    /* its end */
+    /* the shared session ends */
 
     (void) ngx_mcp_interest_join(&zone, us, a, &uri, 1);
     us_shared_end(&zone, us);
@@ -1115,7 +1115,7 @@ shared_tests(void)
        && ngx_mcp_interests(&zone, other) == 1,
        "the interest moves to the other upstream");
 
-    /* which nobody holds */
+    /* a shared session that nobody holds */
 
     drain();
     listen_again();
@@ -1343,7 +1343,7 @@ server_request_tests(void)
     ok(ngx_mcp_server_request_open(&zone, ref, &id, &request) == NGX_ERROR,
        "an id that is too long");
 
-    /* one that a call waits for */
+    /* a server request that a call waits for */
 
     memset(&request, 0, sizeof(request));
     memset(&call, 0, sizeof(call));
@@ -1543,7 +1543,7 @@ alone_topic_tests(void)
 }
 
 
-/* one in a session of its own, as it is parked and gone on with */
+/* a call in an exclusive session is parked and resumed */
 
 static void
 parked_tests(void)
@@ -1651,7 +1651,7 @@ parked_tests(void)
 }
 
 
-/* what an upstream says on the GET stream of such a session */
+/* messages of an upstream on the GET stream of an exclusive session */
 
 static void
 parked_stream_tests(void)
@@ -1921,7 +1921,7 @@ call_tests(void)
     ok(ngx_mcp_stream_open(&zone, ref, 999, &from, 0, 8, &get)
        == NGX_DECLINED, "no such line");
 
-    /* a call without a stream leaves nothing */
+    /* a call without a stream leaves no events behind */
 
     id = env_str("2");
     ok(ngx_mcp_call_open(&zone, ref, &id, &token, 2, 6, &b) == NGX_EXISTS,
@@ -1991,7 +1991,7 @@ line_tests(void)
     is(take(&st), "o3 s3 s4 again", "taken");
     from = st.cursor;
 
-    /* takeover */
+    /* a newer stream takes over the channel */
 
     drain();
     listen_again();
@@ -2035,7 +2035,7 @@ line_tests(void)
     is(take(&st2), "again", "a Last-Event-ID from the future");
     ngx_mcp_stream_close(&zone, &st2, NGX_MCP_COUNTER_STREAMS_CLIENT);
 
-    /* at most two */
+    /* two streams at most */
 
     ngx_mcp_stream_open(&zone, ref, 0, NULL, 2, 2, &st2);
     drain();
@@ -2050,7 +2050,7 @@ line_tests(void)
        && counted(NGX_MCP_COUNTER_STREAMS_OPEN) == 2, "counted");
     ngx_mcp_stream_close(&zone, &st2, NGX_MCP_COUNTER_STREAMS_CLIENT);
 
-    /* what does not fit */
+    /* texts that do not fit */
 
     say(ref, "a longer text");
     ok(ngx_mcp_stream_read(&zone, &st3, small, 4, &len, &flags) == NGX_BUSY
@@ -2074,7 +2074,7 @@ line_tests(void)
     ok(ngx_mcp_log_session(&zone, ref, &e) == NGX_ERROR, "more than that");
     is(take(&st3), "-1 again", "is a gap");
 
-    /* filters */
+    /* filters of level, subscription and audience */
 
     ngx_mcp_session_set_level(&zone, ref, NGX_MCP_LEVEL_WARNING);
     str = env_str("info");
@@ -2105,7 +2105,9 @@ line_tests(void)
     ngx_mcp_log_session(&zone, ref, &e);
     is(take(&st3), "mine again", "audiences");
 
-    /* more than is kept, of which it would not have seen all */
+    /*
+     * A reader missed more events than are kept, some of them below its level.
+     */
 
     ngx_mcp_stream_close(&zone, &st3, NGX_MCP_COUNTER_STREAMS_CLIENT);
 
@@ -2136,7 +2138,7 @@ line_tests(void)
 
     ok(i == 256, "256 of them are kept");
 
-    /* any place is found */
+    /* a stream can resume at any position */
 
     for (i = 0; i < 256; i++) {
         from.own = st3.cursor.own;
@@ -2170,7 +2172,7 @@ line_tests(void)
     ok(say(ref, "x") == NGX_DECLINED, "nothing can be said");
     ngx_mcp_stream_close(&zone, &st3, NGX_MCP_COUNTER_STREAMS_SESSION);
 
-    /* a session that keeps one */
+    /* a session that keeps one event */
 
     in = new_session("e", "t");
     in.event_max = 1;
@@ -2222,7 +2224,7 @@ tell_some(const char *text, size_t len, const char *uri)
 }
 
 
-/* whom news are for: the positions, a letter for what they are about */
+/* the entries of news: their positions, and a letter for the want of each */
 
 static const char *
 news(ngx_mcp_ref_t group, uint64_t *seen, uint64_t a, uint64_t b)
@@ -2383,7 +2385,7 @@ wanted_tests(void)
 }
 
 
-/* how many events were lost, if it is known */
+/* the number of events lost, where it is known */
 
 static void
 gap_tests(void)
@@ -2542,7 +2544,7 @@ eviction_tests(void)
     ngx_mcp_call_close(&zone, b.ref);
     ngx_mcp_call_close(&zone, c.ref);
 
-    /* what a call's reader has yet to take is kept beyond the number */
+    /* events that a call's reader has yet to take are kept beyond the limit */
 
     in = new_session("e", "t");
     in.event_max = 4;
@@ -2844,7 +2846,7 @@ window_tests(void)
     ok(zone.sh->used[NGX_MCP_ITEM] == 0, "all windows are forgotten");
     (void) take(&sa);
 
-    /* who died over it */
+    /* a death while a session ends */
 
     join("e", "t1", "k", "14.", 0);
     join("e", "t1", "k", "15.", 0);
@@ -2854,7 +2856,7 @@ window_tests(void)
     later(500);
     is(take(&sa), "15. again", "undone and sent");
 
-    /* no room */
+    /* no room for windows */
 
     for (i = 0; i < 4000; i++) {
         snprintf(text, sizeof(text), "%u", (unsigned) i);
@@ -2875,7 +2877,7 @@ window_tests(void)
 }
 
 
-/* another worker drops a window while the groups are looked at */
+/* another worker drops a window while this one looks at groups */
 
 static void
 others_have_lock(void)
@@ -2947,7 +2949,7 @@ window_end_tests(void)
 
     stop("windows that end");
 
-    /* a window of a session, in a zone without room for what is joined */
+    /* a window of a session, in a zone without room for further events */
 
     start(1024 * 1024);
 
@@ -3138,7 +3140,9 @@ knowledge_tests(void)
     ngx_mcp_profile_give_up(&zone, &key);
     in.what = NGX_MCP_PROFILE_LEGACY;
 
-    /* for several endpoints, until it turns out to depend on them */
+    /*
+     * Endpoints share a profile until it turns out to depend on the endpoint.
+     */
 
     key = env_str("shared");
 
@@ -3360,7 +3364,10 @@ full_tests(void)
     ngx_mcp_stream_close(&zone, &st, NGX_MCP_COUNTER_STREAMS_CLIENT);
     stop("full");
 
-    /* events of one client take a quarter of it, and only its own go */
+    /*
+     * Events of one client take a quarter of the zone, and only its own are
+     * dropped.
+     */
 
     start(1024 * 1024);
     first = session_of("t", "greedy");
@@ -3392,7 +3399,7 @@ full_tests(void)
 
     stop("shares of events");
 
-    /* what was handed over goes first */
+    /* events that were read are dropped first */
 
     start(1024 * 1024);
     a = session_of("t", "client");
@@ -3430,7 +3437,7 @@ full_tests(void)
 #define MANY  600
 
 
-/* a text to all, with an id */
+/* sends a text with an id to all */
 
 static ngx_mcp_ref_t  told;               /* the item that delivers it */
 static ngx_uint_t     told_missed;
@@ -3512,7 +3519,7 @@ once_tests(void)
 
     stop("once");
 
-    /* an id that is known while a target has no room */
+    /* a repeated id while a target has no room */
 
     start(ZONE_SIZE);
 
@@ -3550,7 +3557,7 @@ once_tests(void)
 }
 
 
-/* the result says whether nobody has the event */
+/* sends a text to two endpoints; an error means that nobody has it */
 
 static ngx_int_t
 tell_two(const char *text, ngx_str_t *endpoints, ngx_uint_t *missed)
@@ -3613,7 +3620,7 @@ missed_some_tests(void)
 }
 
 
-/* a session that is named as the target, but has another identity */
+/* the target is a session by name, which has another identity */
 
 static void
 identity_tests(void)
@@ -3749,7 +3756,7 @@ whole_tests(void)
 }
 
 
-/* an item that was left behind more items of others than one look finds */
+/* an item that is listed behind more items than one search examines */
 
 static void
 behind_tests(void)
@@ -3808,7 +3815,7 @@ behind_tests(void)
 }
 
 
-/* more endpoints than get an event in one turn */
+/* an event for more endpoints than get it in one turn */
 
 static void
 many_tests(void)
@@ -3849,7 +3856,7 @@ many_tests(void)
     is(take(&last), "1 again", "the last ones have it now");
     ok(zone.sh->used[NGX_MCP_ITEM] == 0, "nothing is left");
 
-    /* a worker dies amid it */
+    /* a worker dies while it delivers */
 
     removing = zone;
     removing.worker = NGX_MCP_NO_WORKER;
@@ -3870,7 +3877,7 @@ many_tests(void)
     is(take(&first), "2 again", "the first ones have it once");
     is(take(&last), "2 again", "as have the last ones");
 
-    /* it comes again before the rest is delivered */
+    /* the event comes again before the rest is delivered */
 
     (void) tell_once("s", "4", "4", &n);
     memset(&told, 0, sizeof(told));
@@ -3895,7 +3902,10 @@ many_tests(void)
 }
 
 
-/* to tenants that asked for a kind: among many they are looked for in turns */
+/*
+ * Tenants that asked for a kind get an event; among many tenants, they are
+ * looked for in turns.
+ */
 
 static void
 asked_tests(void)
@@ -3972,7 +3982,7 @@ asked_tests(void)
 }
 
 
-/* to many, of which one has no room */
+/* an event for many sessions, one of which has no room */
 
 static void
 missed_tests(void)
@@ -4029,7 +4039,7 @@ missed_tests(void)
     ok(told_missed == 2, "and all that missed it are counted");
     ngx_mcp_stream_close(&zone, &last, NGX_MCP_COUNTER_STREAMS_CLIENT);
 
-    /* the worker dies that carries on; another one needs two turns */
+    /* the worker that carries on dies; another one needs two turns */
 
     for ( /* void */ ; i < 2 * MANY; i++) {
         snprintf(name, sizeof(name), "e%u", (unsigned) i);
@@ -4062,7 +4072,7 @@ missed_tests(void)
 }
 
 
-/* however much is joined, the journal bears it */
+/* the journal has room for any number of joined windows */
 
 static void
 joined_tests(void)
@@ -4238,7 +4248,7 @@ death_tests(void)
 }
 
 
-/* the blocks of a dead worker are looked at in parts, without the lock */
+/* sweeping examines the blocks of a dead worker in parts, without the lock */
 
 /* a worker sweeps while another one gives up its slot */
 
@@ -4480,7 +4490,7 @@ doorbell_tests(void)
     c->read->handler(c->read);
     ok(quits == 1 && c->close == 0, "quit, once");
 
-    /* one that is gone without a word */
+    /* a worker that is gone without notice */
 
     close(c->fd);
     c->fd = socket(AF_UNIX, SOCK_DGRAM, 0);
@@ -4530,7 +4540,7 @@ places_tests(void)
        "%u workers have a place", (unsigned) use.workers);
     ok(env_check(&zone) == 0, "the zone is sound");
 
-    /* one without */
+    /* a worker without a slot */
 
     memset(&cycle, 0, sizeof(cycle));
     cycle.pool = env_pool();
@@ -4557,7 +4567,7 @@ places_tests(void)
     ngx_mcp_worker_leave(&late);
     env_pool_free(cycle.pool);
 
-    /* two of them share a bit */
+    /* two of the workers share a bit */
 
     a = session("e", "t");
     b = session("e", "t");
@@ -4604,7 +4614,7 @@ topic(const char *uri)
 }
 
 
-/* events of topics with this text */
+/* counts events of topics with this text */
 
 static ngx_uint_t
 kept(const char *text)
@@ -4659,7 +4669,7 @@ add(const char *endpoint, const char *tenant, const char *uri,
 }
 
 
-/* the events of a topic, and how the reading ended */
+/* returns the events of a topic, and how the reading ended */
 
 static const char *
 kept_of(ngx_mcp_ref_t ref, const char *uri, uint64_t *after)
@@ -4733,7 +4743,7 @@ topics_of(ngx_mcp_ref_t ref)
 }
 
 
-/* a list in parts, between which topics come and go */
+/* a list is read in parts, between which topics come and go */
 
 static void
 topic_list_tests(void)
@@ -4755,7 +4765,7 @@ topic_list_tests(void)
     endpoint = env_str("e");
     tenant = env_str("t");
 
-    /* those from 300 to 599 are for others */
+    /* topics from 300 to 599 have events for others */
 
     for (i = 0; i < 1000; i++) {
         snprintf(text, sizeof(text), "u:%u", (unsigned) i);
@@ -4798,7 +4808,10 @@ topic_list_tests(void)
 
         if (++parts == 2) {
 
-            /* all but the one that was looked at last are used once more */
+            /*
+             * All topics but the one that was looked at last are used once
+             * more.
+             */
 
             for (i = 0; i < 1000; i++) {
 
@@ -4865,7 +4878,10 @@ share_tests(void)
             break;
         }
 
-        /* the others' share goes unused, this one waits for all of it */
+        /*
+         * The others leave their shares unused; this one waits for all of its
+         * own.
+         */
 
         if (i >= 5000) {
             (void) ngx_mcp_topic_next(&zone, env_caller(b), ref, 1, &after,
@@ -4881,7 +4897,7 @@ share_tests(void)
     ngx_mcp_topic_unwatch(&zone, ref);
     ngx_mcp_session_end(&zone, b, NGX_MCP_COUNTER_SESSIONS_DELETED);
 
-    /* a client that has its share of the zone may wait for what is there */
+    /* a client that has its share of the zone may wait for existing topics */
 
     b = session_of("t", "c");
     rc = NGX_OK;
@@ -4903,7 +4919,7 @@ share_tests(void)
 }
 
 
-/* a client that has its share of the zone keeps what it has subscribed to */
+/* a client that has its share of the zone keeps its subscriptions */
 
 static void
 share_again_tests(void)
@@ -4980,7 +4996,10 @@ share_again_tests(void)
 }
 
 
-/* clients that have their shares do not keep what all share from being made */
+/*
+ * Clients that have their shares do not prevent that a record which all share
+ * is made.
+ */
 
 static void
 share_own_tests(void)
@@ -5018,7 +5037,7 @@ share_own_tests(void)
     ok(us_made(&zone, us, &up, &id, 1) == NGX_OK,
        "which has room for its id");
 
-    /* of a tenant that only has sessions of its own in common */
+    /* shared sessions of a tenant */
 
     for (n = 0; n < 4000; n++) {
         in = new_session("e", "v");
@@ -5142,7 +5161,7 @@ topic_tests(void)
     after = mark;
     is(kept_of(a, "u:a", &after), "3 again", "after a position");
 
-    /* what is kept */
+    /* the events that are kept */
 
     for (i = 0; i < 40; i++) {
         snprintf(name, sizeof(name), "%u", (unsigned) i);
@@ -5171,7 +5190,7 @@ topic_tests(void)
     ok(ngx_mcp_topic_add(&zone, &endpoint, &tenant, &t, &e, NULL)
        == NGX_ERROR, "one that is larger is not kept");
 
-    /* for whom */
+    /* events for one session, or one identity */
 
     session_id(c, uuid);
     id.data = uuid;
@@ -5199,7 +5218,7 @@ topic_tests(void)
     ngx_mcp_topic_add(&zone, &endpoint, &tenant, &t, &e, NULL);
     is(topics_of(a), "u:a ", "one that shows nothing is not listed");
 
-    /* how many */
+    /* the number of topics */
 
     env_time(ngx_current_msec + 10);
     add("e", "t", "u:b", "b");
@@ -5244,7 +5263,7 @@ topic_tests(void)
     add("e", "t", "u:f", "f");
     is(kept_of(a, "u:f", &after), "f again", "later that is forgotten");
 
-    /* one that is read goes later than one with a younger event */
+    /* a topic that is read is dropped later than one with a younger event */
 
     more = session("e", "gone");
     t = topic("u:old");
@@ -5278,7 +5297,7 @@ topic_tests(void)
        "but from the first who waits on");
     ok(strstr(topics_of(a), "file") == NULL, "and never listed");
 
-    /* a session's share: what it does not use goes first, then none */
+    /* a session's share: its unused topics go first, then it gets no more */
 
     t.share = 1;
     t.uri = env_str("file:///y");
@@ -5312,7 +5331,7 @@ topic_tests(void)
     ok(ngx_mcp_topic_find(&zone, env_caller(a), &t, &ref) == NGX_DECLINED,
        "not found");
 
-    /* a group without sessions */
+    /* a group that loses its sessions */
 
     ngx_mcp_session_end(&zone, b, NGX_MCP_COUNTER_SESSIONS_DELETED);
     ok(add("e", "other", "u:a", "later") == 1, "its topics stay");
@@ -5340,7 +5359,7 @@ topic_tests(void)
     while (ngx_mcp_worker_sweep(&zone) == NGX_AGAIN) { /* void */ }
     is(topics_of(a), "", "then that one too");
 
-    /* who dies */
+    /* a death while a session with topics ends */
 
     add("e", "t", "u:a", "1");
     ngx_mcp_session_subscribe(&zone, a, &uri, NULL, 8);
@@ -5355,7 +5374,7 @@ topic_tests(void)
 }
 
 
-/* an update that the journal does not hold, and what a death in it does */
+/* a transaction that the journal does not hold, and a death in it */
 
 static void
 journal_tests(void)
@@ -5381,7 +5400,7 @@ journal_tests(void)
         (void) ngx_mcp_log_session(&zone, a, &e);
     }
 
-    /* it goes in steps */
+    /* a session ends in steps */
 
     most = zone.sh->journal_size;
     ngx_mcp_zone_lock(&zone);
@@ -5398,7 +5417,7 @@ journal_tests(void)
        && zone.sh->recoveries == 1, "which is undone");
     ok(ngx_mcp_session_gets(&zone, a) == 0, "the session is there");
 
-    /* no other block is free than that of an event that has just gone */
+    /* the only free block is that of an event that was just dropped */
 
     str = env_str("the first event");
     e = event(&str);
@@ -5423,7 +5442,7 @@ journal_tests(void)
                                     ngx_mcp_block(&zone, n), 0, str.len, &str),
        "the event is there");
 
-    /* as if too much had been changed */
+    /* a small journal, as if too much had been changed */
 
     env_lost = 1;
     zone.sh->journal_size = 512;
@@ -5450,7 +5469,7 @@ journal_tests(void)
 }
 
 
-/* the same session in a zone that was read from a file */
+/* finds the same session in a zone that was read from a file */
 
 static ngx_mcp_ref_t
 again(ngx_str_t *id)
@@ -5485,7 +5504,7 @@ renew(size_t size)
 }
 
 
-/* a subscriber without a client's session */
+/* a subscriber that has no session of a client */
 
 static void
 listen_tests(void)
@@ -5551,7 +5570,9 @@ listen_tests(void)
 }
 
 
-/* how much is written under one hold of the lock, at most; all: in total */
+/*
+ * Returns the most that is written under one hold of the lock; all: the total.
+ */
 
 static size_t
 largest_slice(size_t *all)
@@ -5653,7 +5674,7 @@ restart_tests(void)
     big[900] = '\0';
     say(ref[0], (char *) big);
 
-    /* subscriptions: one alone, one shared, one of a topic */
+    /* three subscriptions: a private one, a shared one, and one to a topic */
 
     in = new_session("e", "t");
     in.list_key = env_str("list");
@@ -5783,7 +5804,7 @@ restart_tests(void)
     (void) take(&st);
     ngx_mcp_stream_close(&zone, &st, NGX_MCP_COUNTER_STREAMS_CLIENT);
 
-    /* once more, and into one with little room */
+    /* the file is written again, and read into a zone with little room */
 
     ok(ngx_mcp_state_write(&zone, &state, 0) == NGX_OK, "is written again");
     renew(ZONE_SIZE * 2);
@@ -5802,7 +5823,7 @@ restart_tests(void)
        && counted(NGX_MCP_COUNTER_SESSIONS_LIVE) < (ngx_int_t) n,
        "into a small zone, as many as fit");
 
-    /* another nginx */
+    /* another nginx was started later */
 
     state.started--;
     state.master++;

@@ -1,5 +1,5 @@
 
-/* Leases: who holds one, what readers take, what others are told. */
+/* Tests leases: holders, readers, and workers that wait. */
 
 #include "env.h"
 
@@ -105,7 +105,7 @@ join(ngx_uint_t n, uint64_t epoch)
 }
 
 
-/* two workers of a configuration, the others have yet to join */
+/* starts two workers of a configuration; the others join later */
 
 static void
 start(void)
@@ -238,7 +238,7 @@ connected(ngx_uint_t n, ngx_mcp_lease_t *l)
 }
 
 
-/* those who wait until one is connected */
+/* tests workers that wait until a holder is connected */
 
 static void
 await_tests(void)
@@ -601,7 +601,7 @@ overlap_tests(void)
     env_time(ngx_current_msec + 1);
     ok(consume(2, &other, "", "b") == NGX_OK, "what it never saw is forgotten");
 
-    /* a third one: the second dies before it is connected */
+    /* a third worker: the second one dies before it is connected */
 
     (void) ngx_mcp_lease_renew(&workers[2], &other);
     join(1, 3);
@@ -622,7 +622,7 @@ overlap_tests(void)
     ok(consume(2, &other, "", "i") == NGX_ABORT
        && consume(1, &third, "", "f") == NGX_DECLINED, "it lets go");
 
-    /* the one before is gone before the new one is connected */
+    /* the former holder is gone before the new one is connected */
 
     join(3, 4);
     ok(claim(3, "f", &other) == NGX_OK && left.overlap, "one more");
@@ -654,7 +654,7 @@ overlap_tests(void)
        && consume(1, &third, "", "952") == NGX_DECLINED
        && consume(1, &third, "", "951") == NGX_OK, "the last 2048");
 
-    /* what only the one before saw, long ago */
+    /* an event that only the former holder has read, long ago */
 
     env_time(ngx_current_msec + 1001);
     (void) ngx_mcp_lease_renew(&workers[1], &third);
@@ -668,7 +668,7 @@ overlap_tests(void)
     ok(consume(2, &other, "", "x") == NGX_OK
        && consume(2, &other, "", "y") == NGX_DECLINED, "swallows nothing");
 
-    /* the one before dies before it has read all */
+    /* the former holder dies before it has read all */
 
     env_time(ngx_current_msec + 1001);
     (void) ngx_mcp_lease_renew(&workers[2], &other);
@@ -684,7 +684,7 @@ overlap_tests(void)
     ok(heard[3].n == 1 && heard[3].why == NGX_MCP_LEASE_GAP,
        "the one before died too early");
 
-    /* one that is in the way of the other */
+    /* one reader is in the way of the other */
 
     join(2, 9);
     ok(claim(2, "f", &other) == NGX_OK && left.overlap, "an overlap again");
@@ -713,7 +713,7 @@ overlap_tests(void)
 }
 
 
-/* one that is followed before it has read what its own one before took */
+/* a holder is followed before it has read all that its predecessor took */
 
 static void
 chain_tests(void)
@@ -777,7 +777,7 @@ session_at(const char *endpoint, const char *tenant)
 }
 
 
-/* what a stream gives next; its length or the code */
+/* reads a stream; returns the length of the event, or the code */
 
 static ngx_int_t
 next(ngx_mcp_stream_t *st)

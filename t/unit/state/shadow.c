@@ -1,9 +1,9 @@
 
 /*
  * A shadow of the zone: its content when the lock was taken, or when the last
- * step was done.  At each commit the journal is applied, and the zone must then
- * be what the shadow is: a byte that was changed without a note is reported
- * with its record's type and its place there.
+ * step was done.  At each commit the journal is applied to the zone, which
+ * must then equal the shadow: a byte that was changed without a note is
+ * reported with the type of its record and its place there.
  *
  * The linker puts these functions around those of the layer (--wrap), but not
  * where a function is called in its own file.
@@ -63,7 +63,7 @@ take(ngx_mcp_zone_t *zone)
 }
 
 
-/* the zone is put back, compared, and made what it was */
+/* puts back the zone, compares it, and restores its present content */
 
 static void
 compare(ngx_mcp_zone_sh_t *sh)
@@ -102,7 +102,7 @@ __wrap_ngx_mcp_zone_lock(ngx_mcp_zone_t *zone)
 {
     __real_ngx_mcp_zone_lock(zone);
 
-    /* much of the same is done when a zone is filled */
+    /* a large zone is compared rarely, as it is filled by equal operations */
 
     locked = (zone->sh->watermark < LARGE || ++holds % 8 == 0);
 

@@ -1,10 +1,11 @@
 
 /*
  * Kills a process at every instruction.  Each operation runs in a child that
- * is stepped; whenever it changed the zone under the lock, the next one who
- * takes the lock of a copy must find what was there when the transaction began,
- * as if the child had died right there.  Once for each transaction that copy is
- * checked, used and emptied.  The last operations are rollbacks themselves.
+ * is stepped.  Whenever the child has changed the zone under the lock, the
+ * zone is copied: the next process that takes the lock of the copy must find
+ * the content from the beginning of the transaction, as if the child had died
+ * right there.  Once for each transaction that copy is checked, used and
+ * emptied.  The last operations are rollbacks themselves.
  */
 
 #include "env.h"
@@ -17,14 +18,14 @@ typedef struct {
     const char             *name;
     void                  (*run)(void);
     ngx_uint_t              kept;         /* events of the bystander, or 0 */
-    ngx_uint_t            (*after)(void); /* the death; on the copy */
-    ngx_uint_t              lives;        /* the other worker does */
-    void                  (*left)(void);  /* by one who died before */
+    ngx_uint_t            (*after)(void); /* check of the copy after a death */
+    ngx_uint_t              lives;        /* the other worker stays alive */
+    void                  (*left)(void);  /* a former death leaves changes */
 } step_op_t;
 
 
 static ngx_mcp_zone_t     zone;           /* of the process that dies */
-static ngx_mcp_zone_t     other;          /* of one that lives */
+static ngx_mcp_zone_t     other;          /* of a worker that lives */
 static ngx_mcp_zone_t     copy;
 static size_t             copy_size;
 
@@ -194,7 +195,7 @@ taking(ngx_mcp_lease_t *l, const char *id, const char *text)
 }
 
 
-/* one holds a lease without ids, the other one with ids */
+/* one worker holds a lease without ids, the other one a lease with ids */
 
 static void
 build_leases(u_char *bell)
@@ -219,7 +220,7 @@ build_leases(u_char *bell)
 }
 
 
-/* events of such a length in any log */
+/* counts events of this length in all logs */
 
 static ngx_uint_t
 events_of(ngx_mcp_zone_t *z, size_t len)
@@ -479,7 +480,7 @@ op_call_open(void)
 }
 
 
-/* in a session of its own, parked, gone on with, left */
+/* a call in an exclusive session is parked, resumed, and left */
 
 static void
 op_call_park(void)
@@ -787,7 +788,7 @@ op_topic_wait(void)
 }
 
 
-/* in a group that is not there yet */
+/* waits for a topic in a group that does not exist yet */
 
 static void
 op_topic_wait_alone(void)
@@ -880,7 +881,7 @@ op_knowledge(void)
 }
 
 
-/* one that may wait */
+/* a delivery that may wait in a window */
 
 static ngx_mcp_delivery_t
 joining(const char *what, const char *text)
@@ -918,7 +919,7 @@ join(ngx_mcp_zone_t *z, const char *what, const char *text)
 }
 
 
-/* what waits is said once to each session it is for, whoever dies */
+/* checks that each session gets a waiting event once, after any death */
 
 static ngx_uint_t
 said_check(ngx_mcp_ref_t ref)
@@ -1018,7 +1019,7 @@ op_audiences(void)
     ngx_mcp_audience_join(&zone, victim, ref);
     ngx_mcp_audience_join(&zone, bystander, ref);
 
-    /* one more than there may be */
+    /* one audience more than there may be */
 
     a = audience("a third key");
     ngx_mcp_audience_get(&zone, &a, env_sources(2), 2, &ref);
@@ -1118,7 +1119,7 @@ op_lists_told(void)
 }
 
 
-/* what changed is told, and told once */
+/* checks that a change is announced, and only once */
 
 static ngx_uint_t
 lists_told_check(void)
@@ -1176,7 +1177,7 @@ op_lease_claim(void)
 }
 
 
-/* the lease is held by nobody, and can be claimed */
+/* checks that nobody holds the lease, and that it can be claimed */
 
 static ngx_uint_t
 lease_check(void)
@@ -1204,7 +1205,7 @@ lease_check(void)
 }
 
 
-/* as the other worker lives, it has the lease or still reads */
+/* the other worker lives: it holds the lease, or still reads */
 
 static ngx_uint_t
 lease_kept_check(void)
@@ -1319,7 +1320,7 @@ op_gap(void)
 }
 
 
-/* an event that is read, and read again by who takes over */
+/* sends an event of a feed, which the next holder sends again */
 
 static ngx_int_t
 read_event(ngx_mcp_zone_t *z, ngx_mcp_lease_t *l, const char *id,
@@ -1348,7 +1349,7 @@ read_event(ngx_mcp_zone_t *z, ngx_mcp_lease_t *l, const char *id,
 }
 
 
-/* how many of these in each log, and no place without a body */
+/* checks the number of these events in each log, and that each has a text */
 
 static ngx_uint_t
 read_check(ngx_str_t *texts, ngx_uint_t n, ngx_uint_t *want)
@@ -1433,7 +1434,7 @@ op_read_staged(void)
 }
 
 
-/* the next holder; whether it is to read the event */
+/* claims the lease for the next holder; whether that has to read the event */
 
 static ngx_int_t
 take_over(ngx_mcp_lease_t *l)
@@ -1483,7 +1484,7 @@ read_again_check(ngx_str_t *text, ngx_mcp_ref_t *session, ngx_uint_t *want)
 }
 
 
-/* to a topic that is not there yet */
+/* sends an event to a topic that does not exist yet */
 
 static void
 read_topic(ngx_mcp_zone_t *z, ngx_mcp_lease_t *l)
@@ -1518,7 +1519,7 @@ op_read_topic(void)
 }
 
 
-/* there once, and announced once */
+/* checks that the topic exists once, and is announced once */
 
 static ngx_uint_t
 read_topic_check(void)
@@ -1591,7 +1592,7 @@ read_staged_check(void)
 }
 
 
-/* one event with many deliveries */
+/* sends one event with many deliveries */
 
 static void
 steps(ngx_mcp_zone_t *z, ngx_mcp_post_t *post)
@@ -1654,7 +1655,7 @@ steps_once(ngx_mcp_zone_t *z)
 }
 
 
-/* how many events a text stands for */
+/* returns the number of events that a text stands for */
 
 static ngx_uint_t
 count_of(u_char *buf, size_t len, const char *text)
@@ -1672,7 +1673,7 @@ count_of(u_char *buf, size_t len, const char *text)
 }
 
 
-/* each step is done once for each; one waited before */
+/* checks that each delivery was made once; one event had waited before */
 
 static ngx_uint_t
 steps_check(void)
@@ -1753,7 +1754,7 @@ steps_read_check(void)
 }
 
 
-/* the next holder comes when what it joined was said */
+/* the next holder comes after the joined window has ended */
 
 static ngx_uint_t
 steps_read_late_check(void)
@@ -1789,7 +1790,7 @@ steps_once_late_check(void)
 }
 
 
-/* both readers of an overlap read two events, one of them dies over it */
+/* two readers of an overlap read two events, and one of them dies meanwhile */
 
 static void
 op_overlap(void)
@@ -1826,7 +1827,7 @@ overlap_check(void)
     texts[0] = env_str("read first by the one before");
     texts[1] = env_str("read first by the new one");
 
-    /* the one before did not die */
+    /* the former holder did not die */
 
     if (l->consumed == 0) {
         return 0;
@@ -1852,7 +1853,7 @@ op_claim(void)
 }
 
 
-/* as if there were no other place */
+/* claims a slot as if no other one were left */
 
 static void
 op_claim_grow(void)
@@ -1903,7 +1904,7 @@ op_expire(void)
 }
 
 
-/* of what another one left */
+/* rolls back the changes that a dead worker left */
 
 static void
 op_rollback(void)
@@ -2061,7 +2062,7 @@ bystander_check(ngx_uint_t kept)
 }
 
 
-/* what the others do after the death */
+/* acts for the workers that live on after the death */
 
 static ngx_uint_t
 survive(step_op_t *op)
@@ -2154,7 +2155,10 @@ survive(step_op_t *op)
 }
 
 
-/* live workers that were not told to look at everything, once it is undone */
+/*
+ * Counts live workers that were not told, after the rollback, to look at
+ * everything.
+ */
 
 static ngx_uint_t
 unaware(void)
