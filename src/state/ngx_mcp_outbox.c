@@ -10,7 +10,7 @@
 /* groups, or items, examined under one hold of the lock */
 #define NGX_MCP_SEND_LOOK       64
 
-/* targets that get an item in one turn; groups examined in one turn */
+/* targets that one turn delivers to; groups that it examines */
 #define NGX_MCP_SEND_TURN       512
 #define NGX_MCP_SEND_LOOKS      2048
 
@@ -1268,7 +1268,7 @@ ngx_mcp_send_one_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd,
 }
 
 
-/* NGX_DECLINED: the session or call has ended */
+/* delivers to a session or call; NGX_DECLINED: it has ended */
 
 static ngx_int_t
 ngx_mcp_send_channel_locked(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out,

@@ -33,7 +33,7 @@ typedef enum {
 } ngx_mcp_channel_log_e;
 
 
-/* the loss of events: their number n */
+/* the events that were lost, n of them */
 
 typedef struct {
     size_t                  n;

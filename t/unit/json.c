@@ -533,7 +533,7 @@ json_members(void)
 }
 
 
-/* a text, a path, and the notes on that value beside its place */
+/* a text, a path, and whether its member is noted as folded or lone */
 
 static struct {
     json_case_t             text;

@@ -47,7 +47,7 @@ merge(ngx_pool_t *pool, ngx_uint_t kind, const char *a, const char *b,
 }
 
 
-/* whether a name has this source, and this name at its upstream */
+/* returns the source of a name if its upstream knows it as "local", or NONE */
 
 static ngx_uint_t
 finds(const char *name, const char *local)

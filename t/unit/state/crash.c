@@ -80,7 +80,7 @@ static ngx_mcp_zone_t    zone;
 static model_t          *model;
 static ngx_uint_t        self;
 
-static ngx_mcp_stream_t  streams[STREAMS];   /* just opened */
+static ngx_mcp_stream_t  streams[STREAMS];   /* held, but not read */
 static ngx_uint_t        nstreams;
 static u_char            text[32768];
 
@@ -609,7 +609,7 @@ calling(slot_t *m)
 }
 
 
-/* goes on with the call that ran when the former process died */
+/* reads the rest of the call that ran when the former process died */
 
 static void
 landing(void)

@@ -827,7 +827,7 @@ subscription_tests(void)
 }
 
 
-/* counts subscriptions that are made; too little room, or none, is reported */
+/* returns the number of made interests; 97 to 99: a result is wrong */
 
 static ngx_uint_t
 made(ngx_mcp_ref_t us, ngx_uint_t serial)
@@ -2106,7 +2106,7 @@ line_tests(void)
     is(take(&st3), "mine again", "audiences");
 
     /*
-     * A reader missed more events than are kept, some of them below its level.
+     * A reader missed more events than are kept; some may be below its level.
      */
 
     ngx_mcp_stream_close(&zone, &st3, NGX_MCP_COUNTER_STREAMS_CLIENT);
