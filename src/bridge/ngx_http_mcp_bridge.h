@@ -1,7 +1,7 @@
 
 /*
- * Settings of an endpoint for events, lists and topics, for the bridge: it
- * stands between what happens upstream and the sessions, and knows neither
+ * An endpoint's settings for events, lists and topics.  The files of this
+ * folder (the bridge) stand between upstreams and sessions and know neither
  * clients' requests nor directives.
  */
 
@@ -16,21 +16,24 @@
 #include "ngx_mcp_list.h"
 
 
-/* one mcp_events */
+/* one mcp_events directive */
 
 typedef struct {
     ngx_http_mcp_upstream_t     upstream;   /* the backend, by its URI */
-    ngx_http_complex_value_t   *topic;      /* NULL: the events' own */
+    ngx_http_complex_value_t   *topic;      /* NULL: events name theirs */
     ngx_uint_t                  demand;     /* NGX_HTTP_MCP_FEED_* */
 } ngx_http_mcp_feed_t;
 
-/* variables in the URI, by whose values a feed is opened on demand */
+/*
+ * Bits of "demand": the feed is opened on demand, once for each tenant or
+ * topic, as its URI or topic has a variable for that.
+ */
 
 #define NGX_HTTP_MCP_FEED_TENANT  0x01
 #define NGX_HTTP_MCP_FEED_TOPIC   0x02
 
 
-/* mcp_list_cache */
+/* values of mcp_list_cache */
 
 typedef enum {
     NGX_HTTP_MCP_LIST_CACHE_OFF = 0,
@@ -39,18 +42,18 @@ typedef enum {
 } ngx_http_mcp_list_cache_e;
 
 
-/* mcp_builtin_tools */
+/* bits of mcp_builtin_tools */
 
 #define NGX_HTTP_MCP_TOOL_WAIT     0x02
 #define NGX_HTTP_MCP_TOOL_SESSION  0x04
 
 
-/* there may be topics, and clients hear of them as resources */
+/* the endpoint may have topics; its clients see them as resources */
 
 #define NGX_HTTP_MCP_TOPICS_KEPT     0x01
 #define NGX_HTTP_MCP_TOPICS_OFFERED  0x02
 
-/* clients need no session to read them */
+/* clients without a session may read topics, too */
 #define NGX_HTTP_MCP_TOPICS_ALONE    0x04
 
 
@@ -61,8 +64,8 @@ typedef struct {
     ngx_str_t                   endpoint;    /* name of the endpoint */
     ngx_http_conf_ctx_t        *conf_ctx;    /* context of its location */
     ngx_http_mcp_router_t       router;      /* its upstreams */
-    ngx_uint_t                  duplicate;   /* settings before these are of
-                                                the same endpoint */
+    ngx_uint_t                  duplicate;   /* earlier settings exist for the
+                                                same endpoint */
 
     ngx_array_t                *feeds;       /* ngx_http_mcp_feed_t */
     ngx_array_t                *invalidate;  /* ngx_mcp_rule_t; NULL: default */
@@ -75,13 +78,14 @@ typedef struct {
     ngx_http_complex_value_t   *lists_key;   /* NULL: none */
     ngx_uint_t                  lists_max;   /* number of audiences */
     ngx_uint_t                  lists_kinds; /* NGX_MCP_LIST_BIT() */
-    ngx_uint_t                  lists_passing;  /* of these, those that are
-                                                   kept as they pass */
+    ngx_uint_t                  lists_passing;  /* the kinds among them that
+                                                   are kept as they pass */
     ngx_uint_t                  lists_here;  /* mcp_list_cache is written in
                                                 the location itself */
-    ngx_flag_t                  lists_warm;  /* fetched before anybody asks */
-    ngx_str_t                  *lists_tenant;  /* tenant of all clients, if one
-                                                  audience is known before they
+    ngx_flag_t                  lists_warm;  /* lists are fetched before a
+                                                client asks for them */
+    ngx_str_t                  *lists_tenant;  /* tenant of the one audience
+                                                  that is known before clients
                                                   ask, or NULL */
     ngx_mcp_sources_t           sources;     /* sources of lists' parts: the
                                                 router's upstreams */
@@ -89,11 +93,12 @@ typedef struct {
                                                 decides what they are offered */
 
     ngx_uint_t                  tools;       /* NGX_HTTP_MCP_TOOL_* */
-    ngx_uint_t                  hidden;      /* tools of upstreams that ours
-                                                hide; logged already */
+    ngx_uint_t                  hidden;      /* built-in tools that hide tools
+                                                of upstreams, as logged */
     ngx_uint_t                  topics;      /* NGX_HTTP_MCP_TOPICS_* */
     ngx_uint_t                  topic_limit; /* topics of one tenant */
-    ngx_str_t                  *tenant;      /* of all clients, or NULL */
+    ngx_str_t                  *tenant;      /* tenant of all clients; NULL:
+                                                clients differ in it */
 } ngx_http_mcp_bridge_t;
 
 

@@ -1,7 +1,7 @@
 
 /*
  * Built-in tools: their names, arguments, schemas and results, and their place
- * in lists.  ngx_http_mcp_call_local.c answers calls with them.
+ * in lists.  ngx_http_mcp_call_local.c runs them for calls.
  */
 
 #ifndef _NGX_HTTP_MCP_BUILTIN_H_INCLUDED_
@@ -17,86 +17,109 @@
 typedef struct {
     ngx_uint_t                bit;        /* NGX_HTTP_MCP_TOOL_* */
     ngx_str_t                 name;
-    ngx_str_t                 entry;      /* of tools/list */
-    ngx_str_t                 alone;      /* the same without a session */
+    ngx_str_t                 entry;      /* raw entry of tools/list */
+    ngx_str_t                 alone;      /* entry for clients without a
+                                             session */
 } ngx_http_mcp_builtin_t;
 
-/* the last one has no name */
+/* the last element has an empty name */
 extern ngx_http_mcp_builtin_t  ngx_http_mcp_builtins[];
 
-/* the endpoint's tool of this name, or NULL */
+/* finds a built-in tool of the endpoint by its name; NULL: there is none */
 ngx_http_mcp_builtin_t *ngx_http_mcp_builtin(ngx_http_mcp_bridge_t *bridge,
     ngx_str_t *name);
 
 /*
- * The raw arguments of a call whose params were scanned, empty when it has
- * none; NGX_DECLINED: they are no object.
+ * Finds the raw "arguments" in the params of a scanned call; *arguments points
+ * into params, or is empty when there are none.  NGX_OK; NGX_DECLINED: the
+ * arguments are no object.
  */
 ngx_int_t ngx_http_mcp_builtin_arguments(ngx_str_t *params,
     ngx_str_t *arguments);
 
 /*
- * Fills a waiter (zone, caller and pool are set) from the arguments of
- * wait_for_event.  name: of the topic, or empty.  NULL, or what is wrong with
- * them; code is then that of a JSON-RPC error, or 0 for a result that says so.
+ * Fills a waiter, of which zone, caller and pool are set, from the arguments
+ * of wait_for_event.  *name becomes the name of the topic, or empty.  Returns
+ * NULL, or what is wrong with the arguments: *code is then the code of the
+ * JSON-RPC error to send, or 0 if a result with "isError" is to be sent.
  */
 const char *ngx_http_mcp_builtin_wait_parse(ngx_http_mcp_bridge_t *bridge,
     ngx_str_t *arguments, ngx_http_mcp_wait_t *w, ngx_str_t *name,
     ngx_int_t *code);
 
-/* the raw result of wait_for_event; rc as of ready(); data NULL: no memory */
+/*
+ * Composes the raw result of wait_for_event, from the waiter's pool.  rc is
+ * the one that ready() got.  data NULL: no memory.
+ */
 ngx_str_t ngx_http_mcp_builtin_wait_result(ngx_http_mcp_wait_t *w,
     ngx_int_t rc);
 
-/* the raw result of session_info; data NULL: no memory, or no session */
+/*
+ * Composes the raw result of session_info for a caller with a session, from
+ * pool.  data NULL: no memory, or the session has ended.
+ */
 ngx_str_t ngx_http_mcp_builtin_session_info(ngx_http_mcp_bridge_t *bridge,
     ngx_mcp_caller_t *caller, ngx_pool_t *pool);
 
-/* likewise for a caller without a session */
+/*
+ * Data of a caller without a session, for the raw result of session_info that
+ * ngx_http_mcp_builtin_caller_info() composes from pool.  data NULL: no
+ * memory.
+ */
 
 typedef struct {
     ngx_str_t                 client;     /* raw clientInfo, or empty */
-    ngx_uint_t                calls;      /* limits */
-    ngx_uint_t                subscriptions;
+    ngx_uint_t                calls;      /* limit of running calls */
+    ngx_uint_t                subscriptions;  /* limit */
 } ngx_http_mcp_builtin_alone_t;
 
 ngx_str_t ngx_http_mcp_builtin_caller_info(ngx_http_mcp_bridge_t *bridge,
     ngx_mcp_caller_t *caller, ngx_http_mcp_builtin_alone_t *alone,
     ngx_pool_t *pool);
 
-/* a raw result that says what the caller did wrong; data NULL: no memory */
+/*
+ * Composes a raw result with "isError" and this text, from pool.  data NULL:
+ * no memory.
+ */
 ngx_str_t ngx_http_mcp_builtin_error(ngx_pool_t *pool, const char *text);
 
 
 /*
- * Lists: what the module itself has is put in front of what an upstream lists,
- * and what the caller may not call is left out.  Texts are raw and spliced,
- * never printed anew.
+ * Lists: the module's own entries are put in front of those of upstreams, and
+ * tools that the caller may not call are left out.  All other bytes of a list
+ * stay as they are.
  */
 
 typedef struct {
     ngx_http_mcp_bridge_t    *bridge;
     ngx_mcp_caller_t         *caller;
     ngx_uint_t                method;     /* ngx_mcp_method_e */
-    ngx_uint_t                first;      /* the page without cursor */
+    ngx_uint_t                first;      /* the first page is asked for: there
+                                             is no cursor */
     ngx_pool_t               *pool;
 
-    /* of a tool: NGX_OK; NGX_DECLINED: left out; NGX_ERROR; NULL: never */
+    /*
+     * Says whether the caller may see a tool.  NGX_OK: yes; NGX_DECLINED: no;
+     * NGX_ERROR.  NULL: the caller may see all tools.
+     */
     ngx_int_t               (*denied)(void *data, ngx_str_t *name);
     void                     *data;
 } ngx_http_mcp_list_merge_t;
 
 
-/* whether the module has such things itself, so that it has an answer alone */
+/*
+ * Whether the module has own entries for this list method, so that it can
+ * answer without an upstream.
+ */
 ngx_uint_t ngx_http_mcp_list_merge_own(ngx_http_mcp_bridge_t *bridge,
     ngx_uint_t method);
 
-/* whether anything may change in an answer */
+/* whether ngx_http_mcp_list_merge() may change a result */
 ngx_uint_t ngx_http_mcp_list_merge_needed(ngx_http_mcp_list_merge_t *merge);
 
 /*
- * Makes of a raw result, empty when nobody has one, the one to give.  NGX_OK
- * or NGX_ERROR (no memory).
+ * Turns *result, the raw result of upstreams or empty when there is none, into
+ * the raw result for the client.  NGX_OK or NGX_ERROR (no memory).
  */
 ngx_int_t ngx_http_mcp_list_merge(ngx_http_mcp_list_merge_t *merge,
     ngx_str_t *result);

@@ -13,7 +13,10 @@
 #include "ngx_mcp_outbox.h"
 
 
-/* the addressees of an event; all members that are given must match */
+/*
+ * The addressees of an event: the sessions that match all members that are
+ * given.
+ */
 
 typedef struct {
     ngx_mcp_zone_t         *zone;
@@ -21,29 +24,34 @@ typedef struct {
     ngx_str_t              *tenant;       /* NULL: all */
     ngx_str_t               session;      /* UUID text; data NULL: all */
     ngx_str_t               identity;     /* data NULL: all */
-    ngx_str_t               uri;          /* subscribed to; len 0: all */
-    ngx_str_t               topic;        /* URI of the topic, likewise */
+    ngx_str_t               uri;          /* a resource that is subscribed to;
+                                             len 0: all sessions */
+    ngx_str_t               topic;        /* URI of the event's topic; len 0:
+                                             it has none */
     ngx_array_t             deliveries;   /* ngx_mcp_delivery_t */
 
-    unsigned                addressed:1;  /* the sessions of the next one are
-                                             to be counted */
+    unsigned                addressed:1;  /* sessions of the next delivery are
+                                             counted as the event's */
 } ngx_http_mcp_address_t;
 
 
 /*
- * The functions below add to to->deliveries, which the caller makes and sends
- * (ngx_mcp_outbox_send()).  Texts are not copied.  NULL or NGX_ERROR: no
- * memory.
+ * The functions below add deliveries to to->deliveries.  The caller makes that
+ * array and sends it (ngx_mcp_outbox_send()).  Texts are not copied.  NULL or
+ * NGX_ERROR: no memory.
  */
 
-/* adds a delivery to the same addressees, without a text */
+/* adds a delivery to the addressees; the caller sets its text */
 ngx_mcp_delivery_t *ngx_http_mcp_event_add_delivery(ngx_http_mcp_address_t *to);
 
-/* adds a delivery of an event, and fills in the event's address and parts */
+/*
+ * Adds a delivery of an event with this text and fills in its address.  Calls
+ * that wait for an update of the event's resource are woken, too.
+ */
 ngx_mcp_delivery_t *ngx_http_mcp_event_add(ngx_http_mcp_address_t *to,
     ngx_str_t *text, ngx_mcp_event_t *event);
 
-/* says that a resource changed to those who subscribed to it */
+/* adds a notification for the subscribers of a resource that it changed */
 ngx_int_t ngx_http_mcp_event_add_updated(ngx_http_mcp_address_t *to,
     ngx_str_t *uri, ngx_pool_t *pool);
 
@@ -57,7 +65,10 @@ ngx_uint_t ngx_http_mcp_event_list_changed(ngx_http_mcp_address_t *to,
     ngx_http_mcp_bridge_t *bridge, ngx_uint_t method, ngx_str_t *text,
     ngx_pool_t *pool);
 
-/* applies the rules of an endpoint to an event; NGX_DONE: none matches */
+/*
+ * Applies the rules of an endpoint to an event.  NGX_OK; NGX_DONE: no rule
+ * matches; NGX_ERROR: no memory.
+ */
 ngx_int_t ngx_http_mcp_event_invalidate(ngx_http_mcp_address_t *to,
     ngx_http_mcp_bridge_t *bridge, ngx_mcp_invalidate_t *in, ngx_pool_t *pool);
 

@@ -1,10 +1,10 @@
 
 /*
- * One event arrives, from whatever source: what it is and whom it addresses
- * is found out, and it is sent there.
+ * An event arrives from any source: its members are read, the rules of its
+ * endpoints are applied, and it is sent to its addressees.
  *
- * The context lives as long as the source wants, for any number of events.
- * Memory for them comes from its pool.
+ * The source owns the context and may use it for any number of events, whose
+ * memory comes from in->pool.
  */
 
 #ifndef _NGX_HTTP_MCP_EVENT_IN_H_INCLUDED_
@@ -20,50 +20,58 @@ typedef struct {
     ngx_mcp_zone_t             *zone;
     ngx_array_t                *bridges;      /* ngx_http_mcp_bridge_t * */
     ngx_str_t                  *endpoint;     /* NULL: all of the zone */
-    ngx_str_t                  *tenant;       /* fixed here; NULL: any */
-    ngx_str_t                   kind;         /* of payloads */
-    ngx_str_t                   topic;        /* of payloads, and of events
-                                                 that name none */
-    ngx_str_t                   id;           /* of all that follows */
-    ngx_mcp_counter_e           counter;      /* of the source; not with
-                                                 take, which decides later */
+    ngx_str_t                  *tenant;       /* the only tenant that events
+                                                 may address; NULL: any */
+    ngx_str_t                   kind;         /* kind of payloads */
+    ngx_str_t                   topic;        /* topic of payloads, and of
+                                                 events that name none */
+    ngx_str_t                   id;           /* id for all events without an
+                                                 own id, or empty */
+    ngx_mcp_counter_e           counter;      /* the source's counter of events
+                                                 that were sent */
     ngx_pool_t                 *pool;
-    ngx_mcp_consume_t          *consume;      /* NULL: none */
+    ngx_mcp_consume_t          *consume;      /* what a feed takes with the
+                                                 event; NULL: no feed */
 
-    unsigned                    payload:1;    /* it does not say what it is */
-    unsigned                    json:1;       /* and must be JSON */
-    unsigned                    once:1;       /* an id is not taken twice */
+    unsigned                    payload:1;    /* the body is only a payload:
+                                                 it addresses nobody */
+    unsigned                    json:1;       /* the payload must be JSON */
+    unsigned                    once:1;       /* an event whose id was taken
+                                                 before is not sent again */
 
-    /* in: message.json is the scan of the event; cleared */
+    /* in: message.json is the scan of the event already; cleared */
     unsigned                    scanned:1;
 
-    /* out: it was refused because whom it addresses is not there */
+    /* out: the event was refused as its session or call does not exist */
     unsigned                    absent:1;
 
-    /* out: it was refused because the zone is full */
+    /* out: the event was refused as the zone is full */
     unsigned                    full:1;
 
-    /* out: its topic has it not, somewhere at least */
+    /* out: the topic of at least one endpoint did not keep the event */
     unsigned                    not_kept:1;
 
     /*
-     * out: on its way to many, unless block is 0, and the source runs it
-     * (ngx_mcp_outbox_run()); missed: sessions without room for it so far
+     * out: if item.block is not 0, the event is still on its way to many
+     * sessions, and the source calls ngx_mcp_outbox_run() for it.  missed:
+     * sessions that had no room for the event so far.
      */
     ngx_mcp_ref_t               item;
     ngx_uint_t                  missed;
 
     /* private */
-    ngx_uint_t                  number;       /* of the event at hand */
-    ngx_uint_t                  searches;     /* for tokens, everywhere */
-    ngx_str_t                   named;        /* the topic of the event */
+    ngx_uint_t                  number;       /* number of this event */
+    ngx_uint_t                  searches;     /* searches of all sessions for
+                                                 a progress token so far */
+    ngx_str_t                   named;        /* topic of this event */
     ngx_mcp_message_t           message;
 } ngx_http_mcp_event_in_t;
 
 
 /*
- * NULL and how many sessions it addressed, or why it is refused.  repeated:
- * it was taken before.
+ * Takes one event.  Returns NULL, or why the event is refused.  *sessions: how
+ * many sessions it addressed; *repeated: it was not sent, as an event with the
+ * same id was taken before.
  */
 const char *ngx_http_mcp_event_in(ngx_http_mcp_event_in_t *in,
     ngx_str_t *text, ngx_uint_t *sessions, ngx_uint_t *repeated);

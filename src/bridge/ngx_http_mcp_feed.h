@@ -1,10 +1,10 @@
 
 /*
- * Feeds (mcp_events): which are to be read, and what becomes of their events.
- * For each there is a lease in the zone; the worker that holds it has a reader
- * (ngx_http_mcp_reader.h).  A feed whose URI or topic depends on the tenant or
- * the topic is read for each value that somebody wants, and for
- * NGX_HTTP_MCP_FEED_KEEP after that.
+ * Feeds (mcp_events): which feeds are read, and how their events are sent.
+ * Each feed has a lease in the zone; the worker that holds the lease has a
+ * reader (ngx_http_mcp_reader.h).  A feed whose URI or topic depends on the
+ * tenant or the topic is opened once for each value that sessions want, and
+ * stays open for NGX_HTTP_MCP_FEED_KEEP after no session wants it.
  */
 
 #ifndef _NGX_HTTP_MCP_FEED_H_INCLUDED_
@@ -20,18 +20,21 @@
 #define NGX_HTTP_MCP_FEED_TIMEOUT   2000
 
 
-/* in a worker that has joined the zone; bridges: ngx_http_mcp_bridge_t * */
+/*
+ * Starts the feeds in a worker that has joined the zone.  bridges:
+ * ngx_http_mcp_bridge_t *.
+ */
 ngx_int_t ngx_http_mcp_feed_init(ngx_mcp_zone_t *zone, ngx_array_t *bridges);
 
 extern ngx_http_mcp_reader_kind_t  ngx_http_mcp_feed_readers;
 
-/* feeds of topics that were opened for one session, at a time */
+/* how many feeds of topics one session may open at a time */
 #define NGX_HTTP_MCP_FEED_SESSION  32
 
 
 /*
- * Waiting until feeds are connected, or could not be, for at most
- * NGX_HTTP_MCP_FEED_TIMEOUT; in the pool that it was made from.
+ * A wait until each feed is connected or has failed to connect, for at most
+ * NGX_HTTP_MCP_FEED_TIMEOUT.  ngx_http_mcp_feed_want() makes it, in its pool.
  */
 
 typedef struct ngx_http_mcp_feed_wait_s     ngx_http_mcp_feed_wait_t;
@@ -49,19 +52,23 @@ struct ngx_http_mcp_feed_wait_s {
 
 
 /*
- * A session wants the events of its tenant (topic is NULL: it began), or of
- * this topic of it.  To be called when that begins, in any worker; from then
- * on sessions of the tenant, and who subscribed to the topic or waits for it,
- * keep its feeds open.  NULL, or why a feed is not opened.
+ * Opens the feeds that the caller needs: those of its tenant if topic is NULL
+ * (a session began), else those of the topic (it was subscribed to, or a call
+ * waits for it).  Any worker may call this.  From then on sessions of the
+ * tenant keep its feeds open, and subscribers and waiting calls keep feeds of
+ * the topic open.  Returns NULL, or why a feed is not opened.
  *
- * wait: NULL, or *wait is made from pool if a feed is not connected yet, and
- * else NULL.
+ * If wait is not NULL, *wait becomes a wait for the feeds that are not
+ * connected yet, or NULL if there are none.
  */
 const char *ngx_http_mcp_feed_want(ngx_http_mcp_bridge_t *bridge,
     ngx_mcp_caller_t *caller, ngx_str_t *topic, ngx_pool_t *pool,
     ngx_http_mcp_feed_wait_t **wait);
 
-/* done() is called, once, in a later event, unless it is forgotten before */
+/*
+ * Starts the wait: done() is called once, in a later event, unless
+ * ngx_http_mcp_feed_cancel() is called before.
+ */
 void ngx_http_mcp_feed_wait(ngx_http_mcp_feed_wait_t *wait);
 void ngx_http_mcp_feed_cancel(ngx_http_mcp_feed_wait_t *wait);
 

@@ -1,7 +1,8 @@
 
 /*
- * Fetches the lists of the audiences whose shared upstream sessions this worker
- * holds, as the zone says that they are due, and notifies their sessions.
+ * Fetches lists of the audiences whose shared upstream sessions this worker
+ * holds, when the zone says that they are due, and notifies the sessions of
+ * those audiences of changes.
  */
 
 #ifndef _NGX_HTTP_MCP_LIST_REFRESH_H_INCLUDED_
@@ -12,13 +13,16 @@
 #include "ngx_mcp_list.h"
 
 
-/* before workers start */
+/* sets ngx_http_mcp_shared_handlers; called before workers start */
 ngx_int_t ngx_http_mcp_list_refresh_init(ngx_mcp_zone_t *zone);
 
 /* the doorbell: handlers->lists */
 void ngx_http_mcp_list_refresh_doorbell(ngx_mcp_zone_t *zone, uint64_t keys);
 
-/* from any worker: notifies sessions of what changed as upstreams went */
+/*
+ * Notifies the sessions of an audience of lists that changed because upstreams
+ * were removed.  Any worker may call this.
+ */
 void ngx_http_mcp_list_refresh_announce(ngx_http_mcp_bridge_t *bridge,
     ngx_mcp_audience_t *names, ngx_mcp_ref_t audience);
 

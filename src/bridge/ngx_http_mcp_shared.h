@@ -1,22 +1,22 @@
 
 /*
- * Shared upstream sessions: one at each upstream for each audience (endpoint,
- * tenant, list key), and what is done there is done for all its sessions.  One
- * worker holds it, by a lease, and only there it exists as
- * ngx_http_mcp_shared_t; it listens for changes, keeps the subscriptions and
- * fetches the lists.
+ * Shared upstream sessions.  There is one at each upstream for each audience
+ * (endpoint, tenant, list key), for all sessions of the audience.  One worker
+ * holds it, by a lease; only that worker has an ngx_http_mcp_shared_t for it.
+ * The holder listens for changes, keeps the subscriptions and fetches the
+ * lists.
  *
- * It is kept while something needs it (ngx_http_mcp_shared_use()), and for
- * NGX_HTTP_MCP_SHARED_KEEP after that.  Then the lease is dropped, and the
- * session at the upstream ended.
+ * A shared upstream session is kept while something needs it
+ * (ngx_http_mcp_shared_use()), and for NGX_HTTP_MCP_SHARED_KEEP after that.
+ * Then the lease is dropped, and the session at the upstream is ended.
  *
- * Its GET stream has a reader (ngx_http_mcp_reader.h), to which the lease
- * belongs.  At a reload the worker that held it reads on until the next one
- * does, if the events have no ids; it does nothing else then.
- * An upstream sends each message on one of the streams that a session has
- * open, so messages of two streams are not compared.  If the old stream ends
- * before the new one is open, and cannot be resumed, there is a gap: sessions
- * are notified that their resources were updated, and the lists are checked.
+ * The GET stream has a reader (ngx_http_mcp_reader.h), which owns the lease.
+ * At a reload the former holder reads on until the new holder does, if the
+ * events have no ids, and does nothing else.  An upstream sends each message
+ * on only one of the streams of a session, so messages of the two streams are
+ * not compared.  If the old stream ends before the new one is open, and cannot
+ * be resumed, there is a gap: sessions are notified that their resources were
+ * updated, and the lists are checked.
  *
  * If the upstream has forgotten the session, the new one subscribes to all
  * resources again (ngx_http_mcp_shared_established()).
@@ -34,7 +34,7 @@
 #define NGX_HTTP_MCP_SHARED_KEEP  60000
 
 
-/* the users of it and of its listener; bits */
+/* bits: what needs the session and its GET stream */
 
 #define NGX_HTTP_MCP_SHARED_LISTS          0x01
 #define NGX_HTTP_MCP_SHARED_SUBSCRIPTIONS  0x02
@@ -48,49 +48,57 @@ struct ngx_http_mcp_shared_s {
     ngx_http_mcp_upstream_t   *upstream;
     ngx_str_t                  tenant;
     ngx_str_t                  audience_key;
-    ngx_pool_t                *pool;       /* as long as it is held */
-    void                      *lists;      /* of those who cache them */
+    ngx_pool_t                *pool;       /* lives as long as it is held */
+    void                      *lists;      /* context of the handlers */
 
     /* private */
-    ngx_mcp_ref_t              ref;            /* in the zone */
+    ngx_mcp_ref_t              ref;            /* its record in the zone */
     u_char                     id[NGX_MCP_UUID_LEN];
     ngx_uint_t                 users;          /* NGX_HTTP_MCP_SHARED_* */
-    ngx_msec_t                 unused_since;   /* since then */
+    ngx_msec_t                 unused_since;   /* when it was needed last */
     ngx_event_t                work;           /* posted */
-    ngx_queue_t                waiting;        /* requests */
-    ngx_queue_t                running;
-    ngx_queue_t                asked;          /* subscriptions, with it */
+    ngx_queue_t                waiting;        /* requests to be sent */
+    ngx_queue_t                running;        /* requests that were sent */
+    ngx_queue_t                asked;          /* subscriptions to be made or
+                                                  ended with the stream */
     ngx_uint_t                 nwaiting;
     ngx_uint_t                 nrunning;
-    ngx_uint_t                 requests;       /* so far */
-    ngx_uint_t                 serial;         /* of the one seen last, */
-    ngx_uint_t                 stream_serial;  /* on which it was begun */
-    ngx_http_mcp_backoff_t     backoff;        /* after a failure, */
-    ngx_msec_t                 resume;         /* until then */
-    ngx_msec_t                 refused;        /* the GET stream, when */
+    ngx_uint_t                 requests;       /* number of them so far */
+    ngx_uint_t                 serial;         /* the upstream session that was
+                                                  seen last; 0: none */
+    ngx_uint_t                 stream_serial;  /* the upstream session of the
+                                                  stream */
+    ngx_http_mcp_backoff_t     backoff;        /* pause after a failure */
+    ngx_msec_t                 resume;         /* end of that pause */
+    ngx_msec_t                 refused;        /* when the GET stream was
+                                                  refused last */
     ngx_http_mcp_reader_t      reader;
 
-    unsigned                   established:1;     /* or needs not be */
-    unsigned                   paused:1;
+    unsigned                   established:1;     /* the upstream has a session
+                                                     or needs none */
+    unsigned                   paused:1;          /* until "resume" */
     unsigned                   listening:1;
-    unsigned                   stream_pending:1;  /* others wait for it */
+    unsigned                   stream_pending:1;  /* requests wait until the
+                                                     stream is requested */
     unsigned                   stream_requested:1;
-    unsigned                   early_answer:1;    /* one came before that */
-    unsigned                   idle:1;     /* nobody needed it for a while */
-    unsigned                   no_stream:1;  /* there is no GET stream */
+    unsigned                   early_answer:1;    /* an answer came before the
+                                                     stream was requested */
+    unsigned                   idle:1;       /* the stream was closed, as it
+                                                was not needed */
+    unsigned                   no_stream:1;  /* the upstream offers none now */
 };
 
 
-/* the outcome of a request; strings are valid during the call of done() */
+/* the answer to a request; strings are valid during the call of done() */
 
 typedef struct {
     ngx_http_mcp_outcome_e     outcome;
-    ngx_uint_t                 status;     /* HTTP; 0: no answer */
+    ngx_uint_t                 status;     /* of HTTP; 0: no answer */
     ngx_int_t                  code;       /* of a JSON-RPC error, or 0 */
     ngx_str_t                  result;     /* raw; empty: there is none */
-    ngx_mcp_hint_t             hint;       /* what is said of keeping it */
-    ngx_uint_t                 sessionless;  /* the upstream is */
-    ngx_uint_t                 serial;     /* of the session, 0: none */
+    ngx_mcp_hint_t             hint;       /* how the result may be cached */
+    ngx_uint_t                 sessionless;  /* the upstream has no sessions */
+    ngx_uint_t                 serial;     /* of the upstream session, or 0 */
 } ngx_http_mcp_shared_answer_t;
 
 typedef void (*ngx_http_mcp_shared_done_pt)(ngx_http_mcp_shared_t *us,
@@ -98,29 +106,29 @@ typedef void (*ngx_http_mcp_shared_done_pt)(ngx_http_mcp_shared_t *us,
 
 
 /*
- * Of those who cache lists; set before workers start, or NULL.  Called in the
- * holder alone.
+ * Handlers of the list cache, set before workers start; NULL: lists are not
+ * cached.  They are called only in the worker that holds "us".
  */
 
 typedef struct {
-    /* this worker holds it from now on */
+    /* this worker holds the shared upstream session from now on */
     void                     (*held)(ngx_http_mcp_shared_t *us);
 
-    /* somebody wanted it again (ngx_http_mcp_shared_ensure()) */
+    /* ngx_http_mcp_shared_ensure() was called for it again */
     void                     (*signaled)(ngx_http_mcp_shared_t *us);
 
     /*
      * The upstream said that lists of these kinds (NGX_MCP_LIST_BIT) changed;
-     * kinds is all when some of it may have been missed.
-     * NGX_DECLINED: they are not cached: the sessions are notified now.
+     * kinds is NGX_MCP_LIST_ALL after a gap.  NGX_OK; NGX_DECLINED: these
+     * lists are not cached, so that sessions are to be notified at once.
      */
     ngx_int_t                (*changed)(ngx_http_mcp_shared_t *us,
                                    ngx_uint_t kinds);
 
-    /* it does nothing any more but call changed() */
+    /* a new holder took over; from now on only changed() and lost() follow */
     void                     (*replaced)(ngx_http_mcp_shared_t *us);
 
-    /* it is gone after this; done() of no request is called any more */
+    /* "us" is freed after this; done() of its requests is not called */
     void                     (*lost)(ngx_http_mcp_shared_t *us);
 } ngx_http_mcp_shared_handlers_t;
 
@@ -128,20 +136,21 @@ extern ngx_http_mcp_shared_handlers_t  *ngx_http_mcp_shared_handlers;
 
 
 /*
- * From any worker: makes a worker hold it, which then knows it is wanted.
- * NGX_OK; NGX_ERROR: there is no room for it.
+ * Makes sure that a worker holds the shared upstream session, and tells the
+ * holder that it is wanted.  Any worker may call this.  NGX_OK; NGX_ERROR:
+ * there is no room for another one.
  */
 ngx_int_t ngx_http_mcp_shared_ensure(ngx_http_mcp_bridge_t *bridge,
     ngx_http_mcp_upstream_t *u, ngx_str_t *tenant, ngx_str_t *audience_key);
 
-/* a user needs it from now on, or no more */
+/* says whether a user (NGX_HTTP_MCP_SHARED_*) needs the session from now on */
 void ngx_http_mcp_shared_use(ngx_http_mcp_shared_t *us, ngx_uint_t user,
     ngx_uint_t needed);
 
 /*
- * Sends one request with these raw params (an object, or empty), after those
- * that are waiting already.  NGX_OK: done() is called once, in a later event,
- * unless it is lost before; NGX_ERROR: no memory.
+ * Sends a request with these raw params (an object, or empty), after requests
+ * that wait already.  NGX_OK: done() is called once, in a later event, unless
+ * this worker loses the session before; NGX_ERROR: no memory.
  */
 ngx_int_t ngx_http_mcp_shared_request(ngx_http_mcp_shared_t *us,
     ngx_str_t *method, ngx_str_t *params, ngx_http_mcp_shared_done_pt done,
@@ -149,17 +158,17 @@ ngx_int_t ngx_http_mcp_shared_request(ngx_http_mcp_shared_t *us,
 
 extern ngx_http_mcp_reader_kind_t  ngx_http_mcp_shared_readers;
 
-/* handlers->interests */
+/* the doorbell: handlers->interests */
 void ngx_http_mcp_shared_interests(ngx_mcp_zone_t *zone, uint64_t keys);
 
 
 /*
- * Subscriptions that sessions of an audience share: from any worker, to ask for
- * one and to wait until the upstream accepted it.
+ * A session's wish for a subscription that all sessions of its audience share,
+ * and the wait until the upstream has accepted it.  Works in any worker.
  */
 
 typedef struct {
-    /* in; what is pointed to lives as long as it waits */
+    /* in: what these members point to must live as long as the wait */
     ngx_http_mcp_bridge_t     *bridge;
     ngx_http_mcp_upstream_t   *upstream;
     ngx_mcp_caller_t          *caller;
@@ -168,10 +177,12 @@ typedef struct {
     ngx_pool_t                *pool;
 
     /*
-     * NGX_OK: accepted; NGX_DONE: refused on the shared session, and no longer
-     * shared; NGX_DECLINED: the session is not subscribed any more; NGX_ABORT:
-     * it took too long, and was taken back; NGX_BUSY, NGX_ERROR: it went, and
-     * there is no place or no room for another one
+     * NGX_OK: the upstream accepted the subscription; NGX_DONE: it cannot be
+     * shared, and the caller subscribes in the client's own upstream session;
+     * NGX_DECLINED: the session is not subscribed any more; NGX_ABORT: it took
+     * too long, and the session was unsubscribed; NGX_BUSY, NGX_ERROR: the
+     * subscription was lost, and the limit or the zone has no room for a new
+     * one.
      */
     void                     (*done)(void *data, ngx_int_t rc);
     void                      *data;
@@ -183,19 +194,21 @@ typedef struct {
 
 
 /*
- * NGX_OK and NGX_DONE as above; NGX_AGAIN: it has to be waited for; NGX_BUSY:
- * the limit; NGX_DECLINED: the session has ended, or there is no room.
+ * Subscribes the caller's session.  NGX_OK and NGX_DONE: as for done();
+ * NGX_AGAIN: the caller calls ngx_http_mcp_interest_wait(); NGX_BUSY: the
+ * session has want->limit subscriptions; NGX_DECLINED: the session has ended,
+ * or there is no room.
  */
 ngx_int_t ngx_http_mcp_interest(ngx_http_mcp_interest_t *want);
 
-/* done() is called, once, unless it is forgotten before */
+/* done() is called once, unless ngx_http_mcp_interest_cancel() comes before */
 void ngx_http_mcp_interest_wait(ngx_http_mcp_interest_t *want);
 void ngx_http_mcp_interest_cancel(ngx_http_mcp_interest_t *want);
 
 
 /*
- * A call waits for an update of the resource: it is subscribed to, once for
- * all, until the call ends.  Nothing is said of what comes of it.
+ * Subscribes to the resource, in the shared upstream session, until the call
+ * ends; for a call that waits for its update.  Failures are not reported.
  */
 void ngx_http_mcp_interest_add_call(ngx_http_mcp_interest_t *want,
     ngx_mcp_ref_t call);

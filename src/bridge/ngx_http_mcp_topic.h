@@ -1,8 +1,8 @@
 
 /*
- * Topics as resources: events://TOPIC/latest, where everything of TOPIC that
- * may not stand in a URI is percent-encoded.  Their events are kept by
- * ngx_mcp_topic.h.
+ * Topics as resources.  Their URIs are events://TOPIC/latest; bytes of TOPIC
+ * that may not stand in a URI are percent-encoded.  The zone keeps the events
+ * (ngx_mcp_topic.h).
  */
 
 #ifndef _NGX_HTTP_MCP_TOPIC_H_INCLUDED_
@@ -14,32 +14,37 @@
 #include "ngx_mcp_topic.h"
 
 
-/* of a name, decoded */
+/* longest decoded name of a topic, in bytes */
 #define NGX_HTTP_MCP_TOPIC_MAX  512
 
-/* why there can not be one more */
+/* the refusal of another topic */
 #define NGX_HTTP_MCP_TOPICS_BUSY                                              \
     "too many topics are in use: a session may keep an eighth of "            \
     "mcp_topic_limit, a tenant all of it; try again later"
 
 
-/* NGX_OK; NGX_DECLINED: too long or empty; NGX_ERROR: no memory */
+/*
+ * Composes the URI of a topic's resource from its decoded name, in pool.
+ * NGX_OK; NGX_DECLINED: the name is too long or empty; NGX_ERROR: no memory.
+ */
 ngx_int_t ngx_http_mcp_topic_uri(ngx_str_t *name, ngx_pool_t *pool,
     ngx_str_t *uri);
 
 /*
- * The endpoint's name of the resource of a URI: *uri becomes that of its
- * topic as it is kept, if it is one and the endpoint has topics.  name: of the
- * topic, else empty.  NGX_OK or NGX_ERROR (no memory).
+ * Finds out whether a URI is that of a topic, and fills *topic for it.  If it
+ * is, and the endpoint has topics, *uri becomes the topic's URI in its one
+ * spelling, and *name the topic's name; else *name is empty.  NGX_OK or
+ * NGX_ERROR (no memory).
  */
 ngx_int_t ngx_http_mcp_topic_resolve(ngx_http_mcp_bridge_t *bridge,
     ngx_str_t *uri, ngx_pool_t *pool, ngx_mcp_topic_t *topic, ngx_str_t *name);
 
 /*
- * Adds to what "to" delivers: an event (raw object) to be kept in the topic of
- * to->topic at an endpoint, which is made if clients without a session may read
- * it; and, for those who asked for another resource, a
- * notification that this was updated.  NGX_OK or NGX_ERROR (no memory).
+ * Both add a delivery to "to".  ngx_http_mcp_topic_keep(): an event (raw
+ * object) for the topic to->topic of an endpoint; the topic is made if clients
+ * without a session may read it.  ngx_http_mcp_topic_updated(): a notification
+ * for calls that wait for an update of the resource, which is no topic.
+ * NGX_OK or NGX_ERROR (no memory).
  */
 ngx_int_t ngx_http_mcp_topic_keep(ngx_http_mcp_bridge_t *bridge,
     ngx_http_mcp_address_t *to, ngx_pool_t *pool, ngx_str_t *text);
@@ -47,32 +52,33 @@ ngx_int_t ngx_http_mcp_topic_updated(ngx_http_mcp_address_t *to,
     ngx_str_t *uri, ngx_str_t *text);
 
 /*
- * The URI of the topic that has the name of an event's kind, from pool, and a
- * delivery that adds the event to it, if it is there: NGX_OK; NGX_DECLINED: it
- * is not; NGX_ERROR: no memory.
+ * Adds a delivery of an event to the topic that is named as the event's kind;
+ * *uri becomes the topic's URI, from pool.  NGX_OK; NGX_DECLINED: there is no
+ * such topic; NGX_ERROR: no memory.
  */
 ngx_int_t ngx_http_mcp_topic_of_kind(ngx_http_mcp_bridge_t *bridge,
     ngx_http_mcp_address_t *to, ngx_pool_t *pool, ngx_mcp_invalidate_t *in,
     ngx_str_t *uri);
 
 /*
- * The raw result of resources/read.  NGX_OK; NGX_DECLINED: there is no such
- * topic; NGX_ERROR: no memory.
+ * Composes the raw result of resources/read for a topic, from pool.  NGX_OK;
+ * NGX_DECLINED: there is no such topic; NGX_ERROR: no memory.
  */
 ngx_int_t ngx_http_mcp_topic_read(ngx_http_mcp_bridge_t *bridge,
     ngx_mcp_caller_t *caller, ngx_mcp_topic_t *topic, ngx_str_t *name,
     ngx_pool_t *pool, ngx_str_t *result);
 
 /*
- * Entries of resources/list, separated by commas, for what the session may
- * see: between head and tail, which may begin with an entry that needs a comma
- * before it.  NGX_OK or NGX_ERROR (no memory).
+ * Composes a text from pool: head, the entries of resources/list for the
+ * topics that the caller may see, separated by commas, and tail.  If tail
+ * begins with an entry, a comma is put before it.  NGX_OK or NGX_ERROR (no
+ * memory).
  */
 ngx_int_t ngx_http_mcp_topic_entries(ngx_http_mcp_bridge_t *bridge,
     ngx_mcp_caller_t *caller, ngx_pool_t *pool, ngx_str_t *head,
     ngx_str_t *tail, ngx_str_t *text);
 
-/* the entry of resources/templates/list */
+/* the raw entry of resources/templates/list for topics */
 extern ngx_str_t  ngx_http_mcp_topic_template;
 
 

@@ -1,7 +1,8 @@
 
 /*
- * Red-black trees of nginx with keys of 64 bits: a structure in one begins with
- * a node, and the tree is initialized with this insert function.
+ * Red-black trees of nginx with keys of 64 bits.  A structure in such a tree
+ * begins with ngx_http_mcp_tree_node_t, and the tree is initialized with
+ * ngx_http_mcp_tree_insert().
  */
 
 #ifndef _NGX_HTTP_MCP_TREE_H_INCLUDED_
@@ -13,7 +14,7 @@
 
 
 typedef struct {
-    ngx_rbtree_node_t       node;         /* its own key is not used */
+    ngx_rbtree_node_t       node;         /* node.key is not used */
     uint64_t                key;
 } ngx_http_mcp_tree_node_t;
 

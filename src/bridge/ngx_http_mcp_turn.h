@@ -1,7 +1,8 @@
 
 /*
- * A turn of the event loop: work that may be long is interrupted after this
- * time, and goes on in another turn, so that others are served in between.
+ * A turn of the event loop.  Long work is interrupted after
+ * NGX_HTTP_MCP_TURN_MSEC and goes on in a later turn, so that other requests
+ * are served in between.
  */
 
 #ifndef _NGX_HTTP_MCP_TURN_H_INCLUDED_
@@ -15,7 +16,7 @@
 #define NGX_HTTP_MCP_TURN_MSEC  5
 
 
-/* ms, not cached */
+/* monotonic time in ms, not nginx's cached time */
 
 static ngx_inline ngx_msec_t
 ngx_http_mcp_turn_now(void)

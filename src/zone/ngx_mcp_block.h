@@ -1,10 +1,10 @@
 
 /*
- * Blocks, and records, texts, lists and the index, which consist of them.
+ * Blocks, and the records, texts, lists and the index that are made of them.
  *
- * A text is given as parts; one that is large is staged: its blocks are taken
- * in batches and filled outside of the lock, and belong to the worker's slot
- * until the record is committed.
+ * The caller gives the text of a record in parts.  A large text is staged: its
+ * blocks are taken in batches, are filled without the lock, and belong to the
+ * worker's slot until the record is committed.
  */
 
 #ifndef _NGX_MCP_BLOCK_H_INCLUDED_
@@ -21,37 +21,48 @@ typedef struct {
     size_t                  len;
     ngx_uint_t              blocks;
     uint32_t                head;         /* staged, or 0 */
-    ngx_uint_t              room;         /* as schema->reserve_locked() has it;
+    ngx_uint_t              room;         /* for schema->reserve_locked();
                                              0: the module's own */
-    ngx_mcp_ref_t           payer;        /* record that it is charged as, or
-                                             account; block 0: to nobody */
+    ngx_mcp_ref_t           payer;        /* account that the blocks are
+                                             charged to, or a record that is
+                                             charged to it; block 0: none */
 } ngx_mcp_stage_t;
 
 /*
- * Makes sure that n blocks are free for the payer, for which records may go:
- * no pointer into the zone is valid across it.
+ * Makes sure that n blocks are free for the payer.  Other records may be
+ * removed for this, so no pointer into the zone is valid after the call.
+ * NGX_OK, or the error of schema->reserve_locked().
  */
 #define ngx_mcp_reserve_locked(zone, payer, room, n)                          \
     (zone)->schema->reserve_locked(zone, payer, room, n)
 
+/*
+ * ngx_mcp_text_blocks(): how many blocks a record of this type needs for len
+ * bytes of text.  The others read len bytes of a record's text, from byte
+ * "from" on, or overwrite them.
+ */
 ngx_uint_t ngx_mcp_text_blocks(ngx_mcp_zone_t *zone, ngx_uint_t type,
     size_t len);
 void ngx_mcp_text_read(ngx_mcp_zone_t *zone, void *rec, size_t from,
     u_char *dst, size_t len);
 
-/* whether the len bytes there are this text */
+/* whether the len bytes from byte "from" on are this text */
 ngx_uint_t ngx_mcp_text_equal(ngx_mcp_zone_t *zone, void *rec, size_t from,
     size_t len, ngx_str_t *text);
 
 void ngx_mcp_text_store(ngx_mcp_zone_t *zone, void *rec, size_t from,
     u_char *src, size_t len);
 
+/* reads into a text from pool; NGX_OK or NGX_ERROR (no memory) */
 ngx_int_t ngx_mcp_text_copy(ngx_mcp_zone_t *zone, void *rec, size_t from,
     size_t len, ngx_pool_t *pool, ngx_str_t *out);
 
 /*
- * init: sets up, for the module's own; stage: stages it if it is large, within
- * the room of the payer; NGX_DECLINED: there is none.
+ * ngx_mcp_stage_init(): prepares a text of parts, without a payer.
+ * ngx_mcp_stage(): stages the text if it is large.  NGX_OK; NGX_DECLINED: the
+ * text is too large, or the payer has no room for it.
+ * ngx_mcp_stage_drop_locked(): gives staged blocks back.
+ * ngx_mcp_staged_free_locked(): frees the blocks that a worker had staged.
  */
 void ngx_mcp_stage_init(ngx_mcp_zone_t *zone, ngx_mcp_stage_t *stage,
     ngx_uint_t type, ngx_str_t *parts, ngx_uint_t nparts);
@@ -59,15 +70,16 @@ ngx_int_t ngx_mcp_stage(ngx_mcp_zone_t *zone, ngx_mcp_stage_t *stage);
 void ngx_mcp_stage_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_stage_t *stage);
 void ngx_mcp_staged_free_locked(ngx_mcp_zone_t *zone, ngx_mcp_worker_sh_t *w);
 
-/* whether it is small, or staged, so that a record can be made of it */
+/* whether the text is small or staged, so that a record can be made of it */
 ngx_uint_t ngx_mcp_stage_ready(ngx_mcp_zone_t *zone, ngx_mcp_stage_t *stage);
 
 /* the blocks that ngx_mcp_make_locked() will take */
 #define ngx_mcp_stage_needs(stage)  ((stage)->head ? 0 : (stage)->blocks)
 
 /*
- * Makes a record that is all zero but for its text; room was reserved.  It has
- * no type before the commit.
+ * ngx_mcp_make_locked(): makes a record of a text, for which the caller has
+ * reserved blocks.  The other members are zero, and the record has no type
+ * until ngx_mcp_commit_locked().
  */
 void *ngx_mcp_make_locked(ngx_mcp_zone_t *zone, ngx_mcp_stage_t *stage);
 void ngx_mcp_commit_locked(ngx_mcp_zone_t *zone, void *rec, ngx_uint_t type);
@@ -76,7 +88,7 @@ void ngx_mcp_commit_locked(ngx_mcp_zone_t *zone, void *rec, ngx_uint_t type);
 void ngx_mcp_text_replace_locked(ngx_mcp_zone_t *zone, void *rec,
     ngx_mcp_stage_t *stage);
 
-/* the caller removes the record from lists and counts before */
+/* frees a record; the caller has removed it from lists and counts before */
 void ngx_mcp_drop_locked(ngx_mcp_zone_t *zone, void *rec);
 
 void ngx_mcp_list_append(ngx_mcp_zone_t *zone, ngx_mcp_list_sh_t *list,
@@ -93,17 +105,20 @@ void ngx_mcp_list_remove(ngx_mcp_zone_t *zone, ngx_mcp_list_sh_t *list,
 #define ngx_mcp_links(zone, n, offset)                                        \
     ((ngx_mcp_links_sh_t *) ((u_char *) ngx_mcp_block(zone, n) + (offset)))
 
-/* never 0; b may be NULL */
+/* the hash of one or two texts (b may be NULL) by the zone's key; never 0 */
 uint64_t ngx_mcp_hash(ngx_mcp_zone_t *zone, ngx_str_t *a, ngx_str_t *b);
 void ngx_mcp_hash_insert_locked(ngx_mcp_zone_t *zone, void *rec);
 void ngx_mcp_hash_remove_locked(ngx_mcp_zone_t *zone, void *rec);
 
-/* the records of a type that have a hash one by one; NULL: no more */
+/* walk over the records of a type with this hash; NULL: there is no other */
 void *ngx_mcp_hash_first_locked(ngx_mcp_zone_t *zone, ngx_uint_t type,
     uint32_t hash);
 void *ngx_mcp_hash_next_locked(ngx_mcp_zone_t *zone, void *rec);
 
-/* fetches the place of this hash; again: the first record there */
+/*
+ * Has the processor fetch the bucket of a hash, or, in a second call with
+ * "again", the first record in it.
+ */
 void ngx_mcp_hash_prefetch(ngx_mcp_zone_t *zone, uint32_t hash,
     ngx_uint_t again);
 

@@ -1,7 +1,7 @@
 
 /*
- * Ordered logs.  An entry has a position, which start at 1 and of which some
- * may have no entry, and is found by it in a few dozen steps.
+ * Ordered logs.  Each entry has a position, by which it is found in a few
+ * dozen steps.  Positions start at 1; some may have no entry.
  */
 
 #ifndef _NGX_MCP_ENTRY_H_INCLUDED_
@@ -11,32 +11,36 @@
 #include "ngx_mcp_zone_sh.h"
 
 
-/* in a record that owns the log */
+/* a log, as a member of the record that owns it */
 
 typedef struct {
     uint64_t                last;         /* position used last */
     ngx_mcp_list_sh_t       list;
     uint32_t                count;
-    uint32_t                taken;        /* for its owner */
+    uint32_t                taken;        /* for the owner's use */
 } ngx_mcp_log_sh_t;
 
 
-/* begins each record that is an entry */
+/* the first member of each record that is an entry */
 
 typedef struct {
-    ngx_mcp_record_sh_t     rec;          /* owner: of the log */
+    ngx_mcp_record_sh_t     rec;          /* owner: the owner of the log */
     uint64_t                pos;
-    uint32_t                skip;         /* an earlier one of this log */
+    uint32_t                skip;         /* block of an earlier entry, for
+                                             searches */
 } ngx_mcp_entry_sh_t;
 
 
-/* a new entry, of which rec is set, gets the next position */
+/* appends an entry, of which rec is set, and gives it the next position */
 void ngx_mcp_log_append_locked(ngx_mcp_zone_t *zone, ngx_mcp_log_sh_t *log,
     void *entry);
 void ngx_mcp_log_remove_locked(ngx_mcp_zone_t *zone, ngx_mcp_log_sh_t *log,
     void *entry);
 
-/* the first entry behind a position, or NULL; hint: the one at it, or 0 */
+/*
+ * The first entry behind a position, or NULL.  hint: the block of the entry at
+ * that position, or 0 if the caller does not know it.
+ */
 void *ngx_mcp_log_after_locked(ngx_mcp_zone_t *zone, ngx_mcp_log_sh_t *log,
     void *owner, uint64_t pos, uint32_t hint);
 

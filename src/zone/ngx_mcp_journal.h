@@ -1,14 +1,14 @@
 
 /*
- * The journal has the old content of memory that is changed under the lock: p
- * is noted before it is changed, which is cheap if it was noted before.  All
- * these need the lock.
+ * The journal has the old content of memory that is changed under the lock.
+ * The caller notes memory before it changes it; memory that is noted already
+ * costs little.  All functions here need the lock.
  *
- * A hold that changes much goes in steps.  The caller of "step" asserts that
- * the zone is consistent; when half of the journal is used, the changes so
- * far are committed.  So it is called at the begin or end of a turn of a loop
- * over records that users can have many of, and never between changes that
- * belong together.
+ * A long hold of the lock is divided into steps.  A caller of
+ * ngx_mcp_step_locked() states that the zone is consistent; if more than half
+ * of the journal is used, the changes so far are committed.  It is called at
+ * the beginning or end of each turn of a loop over records of which users can
+ * have many, and never between changes that belong together.
  */
 
 #ifndef _NGX_MCP_JOURNAL_H_INCLUDED_
@@ -21,7 +21,7 @@
 #define ngx_mcp_touch(zone, p)                                                \
     ngx_mcp_journal_note(zone, p, sizeof(*(p)))
 
-/* from one member of a record up to another one */
+/* notes the members of a record from one up to another one */
 #define ngx_mcp_touch_range(zone, p, from, to)                                \
     ngx_mcp_journal_note(zone, &(p)->from, (size_t)                           \
                          ((u_char *) (&(p)->to + 1) - (u_char *) &(p)->from))
@@ -31,6 +31,15 @@
         ngx_mcp_journal_commit_locked(zone);                                  \
     }
 
+/*
+ * ngx_mcp_journal_note(): notes memory.
+ * ngx_mcp_journal_note_known(): notes a number whose old value is known.
+ * ngx_mcp_journal_new(): the block was free when the transaction began, so its
+ * content is not noted.
+ * ngx_mcp_journal_commit_locked(): ends the transaction.
+ * ngx_mcp_journal_rollback_locked(): puts the old content back.
+ * ngx_mcp_journal_prev(): finds the note before *used, for a walk backwards.
+ */
 void ngx_mcp_journal_note(ngx_mcp_zone_t *zone, void *p, size_t size);
 void ngx_mcp_journal_note_known(ngx_mcp_zone_t *zone, uint32_t *p,
     uint32_t old);

@@ -2,29 +2,33 @@
 /*
  * Leases are for work that one worker does for all, such as reading a feed.
  *
- * A lease is named by a key and lives in the zone from the first want to the
- * drop.  One worker holds it and renews it every second.  When nobody does,
- * because it is new, was released, its holder died or stalled, or belongs to
- * an older configuration, handlers->lease is called with
- * NGX_MCP_LEASE_FREE in the workers of the newest configuration, and who
- * serves such keys claims it: at once, and again every second for as long as
- * nobody does.  One that nobody claims for NGX_MCP_LEASE_KEEP is forgotten.
- * Workers that quit gracefully claim nothing more and keep what they hold.
+ * A lease has a key and lives in the zone from ngx_mcp_lease_ensure() to
+ * ngx_mcp_lease_drop().  One worker holds it and renews it every second.  A
+ * lease is free if it is new or was released, or if its holder died, stalled,
+ * or belongs to an older configuration.  For a free lease, handlers->lease is
+ * called with NGX_MCP_LEASE_FREE in the workers of the newest configuration,
+ * at once and then every second, until a worker claims it.  A lease that no
+ * worker claims for NGX_MCP_LEASE_KEEP is removed.  Workers that quit
+ * gracefully claim no leases and keep those that they hold.
  *
- * Each claim raises the fence.  What a holder reads it takes under its fence,
- * so that a holder that lost the lease unaware delivers nothing any more.
+ * Each claim raises the fence.  A holder takes events under its fence, so that
+ * a holder that has lost the lease without knowing it delivers nothing more.
  *
  * A claim by a newer configuration takes the lease from its holder at once,
- * unless that one is connected and no event had an id: then both read, in an
- * overlap.  The one before may take until the new one is connected and
- * NGX_MCP_LEASE_GRACE has passed, or until it lets go; what both read is taken
- * once, from whichever reads it first, and the n-th of equal texts of one is
- * the n-th of the other.  A text that only the one before read, in the last
- * 2 s before the new one was connected, makes an equal one be dropped that the
- * new one reads alone within 3 s of its claim or of being connected; what one
- * reads more than 2048 events ahead of the other is taken from both.  One that
- * has itself become the one before has, until 3 s after its claim, still what
- * its own one before took.
+ * unless that holder is connected and its events have no ids.  Then both read,
+ * in an overlap: the previous reader, and the new holder.  The previous reader
+ * may take events until NGX_MCP_LEASE_GRACE after the holder connected, or
+ * until it releases the lease.  An event that both read is taken once, from
+ * the reader that reads it first; the n-th of several equal texts of one
+ * reader is the n-th of the other.
+ *
+ * Limits of this comparison: a text that only the previous reader read, in the
+ * last 2 s before the holder connected, causes an equal text to be dropped
+ * that only the holder reads within 3 s after its claim or its connecting.
+ * Events that one reader reads more than 2048 events ahead of the other are
+ * taken from both.  A holder that becomes a previous reader itself is still
+ * compared, until 3 s after its claim or its connecting, with its own previous
+ * reader.
  */
 
 #ifndef _NGX_MCP_LEASE_H_INCLUDED_
@@ -48,15 +52,17 @@
 #define NGX_MCP_LEASE_KEY_MAX   4096
 
 
-/* reasons to call handlers->lease; bits */
+/* bits: reasons to call handlers->lease in this worker */
 
-#define NGX_MCP_LEASE_FREE      0x01    /* may be claimed */
-#define NGX_MCP_LEASE_SIGNALED  0x02    /* is ours, and a worker signaled it */
-#define NGX_MCP_LEASE_LOST      0x04    /* was ours */
-#define NGX_MCP_LEASE_GAP       0x08    /* is ours, and the one before died in
-                                           the overlap: what it had not read
-                                           yet is missing */
-#define NGX_MCP_LEASE_SETTLED   0x10    /* nobody has to wait for it */
+#define NGX_MCP_LEASE_FREE      0x01    /* the lease may be claimed */
+#define NGX_MCP_LEASE_SIGNALED  0x02    /* this worker holds the lease, and it
+                                           was signaled */
+#define NGX_MCP_LEASE_LOST      0x04    /* this worker has lost the lease */
+#define NGX_MCP_LEASE_GAP       0x08    /* this worker holds the lease, and the
+                                           previous reader died in the overlap:
+                                           events are missing */
+#define NGX_MCP_LEASE_SETTLED   0x10    /* a reader is connected, or failed:
+                                           see ngx_mcp_lease_await() */
 
 
 typedef struct {
@@ -65,122 +71,140 @@ typedef struct {
 } ngx_mcp_lease_t;
 
 
-/* the state that the holder before left; into pool */
+/* the state that the previous holder left, with texts from pool */
 
 typedef struct {
     ngx_str_t               id;           /* last event id */
     ngx_str_t               note;
-    ngx_uint_t              overlap;      /* the one before still reads: what
-                                             both read is taken once */
+    ngx_uint_t              overlap;      /* the previous reader still reads */
 } ngx_mcp_lease_checkpoint_t;
 
 
 /*
- * Makes the lease when there is none.  NGX_OK; NGX_ERROR: the zone is full or
- * the key too long.
+ * Makes the lease of a key if there is none.  NGX_OK; NGX_ERROR: the zone is
+ * full, there are too many leases, or the key is too long.
  */
 ngx_int_t ngx_mcp_lease_ensure(ngx_mcp_zone_t *zone, ngx_str_t *key);
 
 /*
- * Likewise, for a user of an owner: a new lease is charged to both for as long
- * as it exists.  Also NGX_BUSY: the user, and NGX_DECLINED: the owner, has as
- * many as it may.
+ * Makes a lease, as ngx_mcp_lease_ensure(), for a user of an owner.  A new
+ * lease counts for both as long as it exists.  Also NGX_BUSY: the user has as
+ * many leases as it may; NGX_DECLINED: the owner has.
  */
 
 typedef struct {
-    ngx_mcp_ref_t           owner;        /* record */
-    uint32_t                user;         /* hash, not 0 */
-    ngx_uint_t              owners;       /* leases of one owner */
-    ngx_uint_t              users;        /* and of one user */
+    ngx_mcp_ref_t           owner;        /* a record */
+    uint32_t                user;         /* its hash, not 0 */
+    ngx_uint_t              owners;       /* limit of leases of one owner */
+    ngx_uint_t              users;        /* limit of leases of one user */
 } ngx_mcp_lease_share_t;
 
 ngx_int_t ngx_mcp_lease_ensure_shared(ngx_mcp_zone_t *zone, ngx_str_t *key,
     ngx_mcp_lease_share_t *share);
 
 /*
- * NGX_OK: ours from now on; NGX_DECLINED: there is none, a live worker of this
- * or a newer configuration holds it, a worker of a newer one lives, or we are
- * quitting; NGX_ERROR: no memory.
+ * Claims a lease for this worker.  NGX_OK: *lease and *left are set, with
+ * texts from pool; NGX_DECLINED: there is no such lease, a live worker of this
+ * or a newer configuration holds it, an overlap has not ended, workers of a
+ * newer configuration live, or this worker is quitting; NGX_ERROR: no memory.
  */
 ngx_int_t ngx_mcp_lease_claim(ngx_mcp_zone_t *zone, ngx_str_t *key,
     ngx_pool_t *pool, ngx_mcp_lease_t *lease,
     ngx_mcp_lease_checkpoint_t *left);
 
-/* NGX_OK; NGX_AGAIN: it is the one before in an overlap; NGX_DECLINED: lost */
+/*
+ * Keeps the lease for NGX_MCP_LEASE_TIME.  NGX_OK; NGX_AGAIN: the caller is
+ * the previous reader in an overlap; NGX_DECLINED: the lease is lost.
+ */
 ngx_int_t ngx_mcp_lease_renew(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease);
 
 /*
- * The holder's connection stands.  *gap: a reader was connected before, and
- * none is now: if the holder does not go on behind the last event, an unknown
- * number of events may be missing.  In an overlap, the reader before goes on
- * for NGX_MCP_LEASE_GRACE and then loses the rest.  A holder that never calls
- * this has neither gaps nor overlaps.  NGX_OK; NGX_DECLINED: lost.
+ * Says that the holder is connected.  *gap is set if a reader was connected
+ * earlier and none is now: unless the holder resumes behind the last event, an
+ * unknown number of events may be missing.  In an overlap, the previous reader
+ * goes on for NGX_MCP_LEASE_GRACE and then loses the lease.  A holder that
+ * never calls this has neither gaps nor overlaps.  NGX_OK; NGX_DECLINED: the
+ * lease is lost.
  */
 ngx_int_t ngx_mcp_lease_connected(ngx_mcp_zone_t *zone,
     ngx_mcp_lease_t *lease, ngx_uint_t *gap);
 
 /*
- * The holder tries to connect, in vain so far: nobody waits for it.  A fence
- * of 0 is any holder's.  NGX_OK; NGX_DECLINED: that is known, or it is lost,
- * or connected.
+ * Says that the holder could not connect yet, so that callers of
+ * ngx_mcp_lease_await() do not wait for it.  A fence of 0 stands for any
+ * holder.  NGX_OK; NGX_DECLINED: a failure is known already, a reader is
+ * connected, or the lease is lost.
  */
 ngx_int_t ngx_mcp_lease_failed(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease);
 
-/* the connection broke; in an overlap, the one before loses what it had left */
+/*
+ * Says that the caller's connection broke.  In an overlap, the previous reader
+ * loses the lease by this.
+ */
 void ngx_mcp_lease_disconnected(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease);
 
-/* the holder cannot connect for the one before, who loses what it had left */
+/*
+ * Ends an overlap: the previous reader loses the lease at once.  For a holder
+ * that cannot connect as long as the previous reader is connected.
+ */
 void ngx_mcp_lease_overlap_end(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease);
 
-/* the holder reads what knows nothing of the last event id: there is none */
+/* forgets the last event id, as the source that the holder reads has no ids */
 void ngx_mcp_lease_clear_id(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease);
 
-/* gives it up, for another to claim; nothing when it was lost */
+/* gives the lease up, so that a worker may claim it; no-op if it was lost */
 void ngx_mcp_lease_release(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease);
 
 /*
- * Likewise, and nobody wants it any more; for the former holder in an overlap,
- * as release.  NGX_AGAIN: it was signaled, and the holder has not seen that.
+ * Removes the lease, as it is not wanted any more; for the previous reader in
+ * an overlap this is ngx_mcp_lease_release().  NGX_OK; NGX_AGAIN: the lease
+ * was removed, but had been signaled, which the holder has not seen.
  */
 ngx_int_t ngx_mcp_lease_drop(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease);
 
 /*
- * Leaves text for the next holder.  NGX_OK, also for the former holder in an
- * overlap, whose note is not stored; NGX_DECLINED: lost, or too long.
+ * Stores a note for the next holder.  NGX_OK, also for the previous reader in
+ * an overlap, whose note is not stored; NGX_DECLINED: the lease is lost, or
+ * the note is longer than NGX_MCP_LEASE_NOTE_MAX.
  */
 ngx_int_t ngx_mcp_lease_note(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease,
     ngx_str_t *note);
 
 /*
- * Has the holder, or the next one, called with NGX_MCP_LEASE_SIGNALED;
- * NGX_DECLINED: there is no such lease.
+ * Has handlers->lease called with NGX_MCP_LEASE_SIGNALED in the worker that
+ * holds the lease, or that claims it next.  NGX_OK; NGX_DECLINED: there is no
+ * such lease.
  */
 ngx_int_t ngx_mcp_lease_signal(ngx_mcp_zone_t *zone, ngx_str_t *key);
 
 /*
- * Whether somebody is connected under it.  NGX_OK: so it is, *ref names the
- * lease; NGX_AGAIN: not yet, and handlers->lease is called with
- * NGX_MCP_LEASE_SETTLED when that has changed, in workers with zone->awaits;
- * NGX_DECLINED: tried in vain, or there is no such lease.  settled() is the
- * same once more.
+ * Whether a reader is connected for the lease; *ref becomes a reference to it.
+ * NGX_OK: one is; NGX_AGAIN: none is yet, and when this changes,
+ * handlers->lease is called with NGX_MCP_LEASE_SETTLED in workers with
+ * zone->awaits; NGX_DECLINED: the holder failed to connect, or there is no
+ * such lease. ngx_mcp_lease_settled() asks again, by the reference.
  */
 ngx_int_t ngx_mcp_lease_await(ngx_mcp_zone_t *zone, ngx_str_t *key,
     ngx_mcp_ref_t *ref);
 ngx_int_t ngx_mcp_lease_settled(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref);
 
 
-/* whether workers of a newer configuration live, who take over */
+/* whether workers of a newer configuration live, so that they take over */
 ngx_uint_t ngx_mcp_lease_newer(ngx_mcp_zone_t *zone);
 
 
-/* for mcp_status: the n-th, oldest first; NGX_DECLINED past the last */
+/*
+ * The n-th lease, the oldest first, for mcp_status.  NGX_OK; NGX_DECLINED:
+ * there are not so many; NGX_ERROR: no memory.
+ */
 
 typedef struct {
     ngx_str_t               key;
     ngx_pid_t               holder;       /* 0: nobody */
-    ngx_msec_t              held;         /* for so long */
-    ngx_msec_t              silent;       /* since something was taken, or it
-                                             was connected or claimed */
+    ngx_msec_t              held;         /* ms since it was claimed */
+    ngx_msec_t              silent;       /* ms since an event was taken, or
+                                             since the holder claimed or
+                                             connected */
     uint32_t                fence;
     uint64_t                consumed;
 } ngx_mcp_lease_info_t;

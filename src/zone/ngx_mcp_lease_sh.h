@@ -11,7 +11,7 @@
 #include "ngx_mcp_lease.h"
 
 
-/* a reader that may take events; none when the nonce is 0 */
+/* a reader that may take events; nonce 0: there is none */
 
 typedef struct {
     uint32_t                worker;
@@ -24,71 +24,92 @@ typedef struct {
 } ngx_mcp_reader_sh_t;
 
 
-#define NGX_MCP_LEASE_SIGNAL    0x01
-#define NGX_MCP_LEASE_READ      0x02      /* one was connected */
-#define NGX_MCP_LEASE_MISSED    0x04      /* the one before died too early */
-#define NGX_MCP_LEASE_FAILED    0x08      /* the holder could not connect */
-#define NGX_MCP_LEASE_AWAITED   0x10      /* somebody waits until it can */
+/* flags of a lease */
 
-/* text: key, last event id, note */
+#define NGX_MCP_LEASE_SIGNAL    0x01      /* the holder is to be signaled */
+#define NGX_MCP_LEASE_READ      0x02      /* a reader was connected once */
+#define NGX_MCP_LEASE_MISSED    0x04      /* the previous reader died in the
+                                             overlap */
+#define NGX_MCP_LEASE_FAILED    0x08      /* the holder could not connect */
+#define NGX_MCP_LEASE_AWAITED   0x10      /* a worker waits until a reader is
+                                             connected */
+
+/* the record of a lease; its text: key, last event id, note */
 
 typedef struct {
-    ngx_mcp_record_sh_t     rec;          /* in the list of leases; owner: it
-                                             is charged to, or none */
+    ngx_mcp_record_sh_t     rec;          /* links: in the list of leases;
+                                             owner: ngx_mcp_lease_share_t */
     ngx_mcp_links_sh_t      news;         /* in the order of changes */
-    uint32_t                user;         /* of the owner, who wanted it first;
-                                             0: none */
-    uint64_t                serial;
-    uint64_t                changed;      /* serial of the change */
+    uint32_t                user;         /* ngx_mcp_lease_share_t; 0: none */
+    uint64_t                serial;       /* when it was made */
+    uint64_t                changed;      /* serial of its last change */
     ngx_mcp_reader_sh_t     holder;
-    ngx_mcp_reader_sh_t     previous;     /* in an overlap */
+    ngx_mcp_reader_sh_t     previous;     /* previous reader in an overlap */
     uint16_t                key_len;
-    uint16_t                former;       /* worker to be woken */
+    uint16_t                former;       /* worker that lost the lease and is
+                                             to be told so */
     uint32_t                former_nonce;
-    uint32_t                id;           /* length */
-    uint32_t                note;         /* length */
-    uint32_t                fence;        /* tells overlaps apart */
-    uint32_t                earlier;      /* fence of the overlap before
-                                             this one; 0: it was over */
-    ngx_mcp_ref_t           left;         /* a record: what was taken last
-                                             and is not done yet, or none */
-    uint64_t                joined;       /* the holder in an overlap */
-    uint64_t                until;        /* equal texts of both are one */
-    uint64_t                since;        /* held by nobody */
-    uint64_t                consumed;
-    uint64_t                last;         /* taken or connected, ms */
+    uint32_t                id;           /* length of the last event id */
+    uint32_t                note;         /* length of the note */
+    uint32_t                fence;        /* fence of the overlap, which tells
+                                             overlaps apart */
+    uint32_t                earlier;      /* fence of an overlap that had not
+                                             ended when this one began, or 0 */
+    ngx_mcp_ref_t           left;         /* record of the event that was taken
+                                             last and is not done, or none */
+
+    /* times: ngx_current_msec */
+
+    uint64_t                joined;       /* when the holder connected in an
+                                             overlap; 0: not yet */
+    uint64_t                until;        /* until then, equal texts of both
+                                             readers are one event */
+    uint64_t                since;        /* since when it has no holder */
+    uint64_t                consumed;     /* number of events taken */
+    uint64_t                last;         /* when an event was taken, or the
+                                             holder claimed or connected */
 } ngx_mcp_lease_sh_t;
 
-/* it begins in one block */
+/* the structure fits into one block */
 
 typedef char  ngx_mcp_lease_fits[
     (sizeof(ngx_mcp_lease_sh_t) <= NGX_MCP_BLOCK_SIZE) ? 1 : -1];
 
 
-/* for so long an equal text may be the other reader's, ms */
+/* how long an equal text may be an event that the other reader read; ms */
 
 #define NGX_MCP_LEASE_MATCH_TIME  (3 * NGX_MCP_LEASE_GRACE)
 
 
-/* the reader that holds it or may still take; NULL: it is lost */
+/*
+ * The reader of the lease: the holder, or the previous reader of an overlap;
+ * *l becomes the record.  NULL: the lease is lost.
+ */
 ngx_mcp_reader_sh_t *ngx_mcp_lease_reader_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_lease_t *lease, ngx_mcp_lease_sh_t **l);
 
-/* the reader before the holder, or NULL */
+/* the previous reader of an overlap, or NULL; ends an overlap that is over */
 ngx_mcp_reader_sh_t *ngx_mcp_lease_previous_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_lease_sh_t *l);
 
-/* a worker died: whether it held or read the lease; ends that */
+/*
+ * ngx_mcp_lease_owned(): whether this worker is a reader of the lease.
+ * ngx_mcp_lease_lost_locked(): takes the lease from this worker, which died or
+ * released it.  ngx_mcp_lease_drop_locked(): removes the lease.
+ */
 ngx_uint_t ngx_mcp_lease_owned(ngx_mcp_lease_sh_t *l, ngx_uint_t worker,
     uint32_t nonce);
 void ngx_mcp_lease_lost_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l,
     ngx_uint_t worker, uint32_t nonce);
 void ngx_mcp_lease_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l);
 
-/* all workers look at all leases */
+/* has all workers look at all leases */
 void ngx_mcp_lease_ring_locked(ngx_mcp_zone_t *zone);
 
-/* calls schema->lease(); NGX_AGAIN: more is left */
+/*
+ * Calls schema->lease() for leases with a change that this worker has not
+ * seen.  NGX_OK: all were seen; NGX_AGAIN: call again soon.
+ */
 ngx_int_t ngx_mcp_lease_drain(ngx_mcp_zone_t *zone);
 
 

@@ -1,10 +1,11 @@
 
 /*
- * Work waits in the slots of workers, and is given up when a worker dies.
+ * Work that waits in the slots of workers, and is given up when a worker dies.
  *
- * A task (ngx_mcp_task_sh_t) waits in the slot of its worker, once, with the
- * reasons to handle it.  A record that many workers read has a set of its
- * watchers, of NGX_MCP_WATCH_BITS bits.  All other work is a bit.
+ * There are three kinds.  A task (ngx_mcp_task_sh_t) waits once in the slot of
+ * its worker, with the reasons to handle it.  A record that many workers read
+ * has a watch: the set of workers to be woken, of NGX_MCP_WATCH_BITS bits.
+ * All other work is a bit in the slot.
  */
 
 #ifndef _NGX_MCP_WORKER_SH_H_INCLUDED_
@@ -16,37 +17,44 @@
 #include "ngx_mcp_doorbell.h"
 
 
+/* adds reasons to a task and wakes its worker; cancels a waiting task */
 void ngx_mcp_wake_locked(ngx_mcp_zone_t *zone, ngx_mcp_task_sh_t *task,
     ngx_uint_t reasons);
 void ngx_mcp_wake_cancel_locked(ngx_mcp_zone_t *zone, ngx_mcp_task_sh_t *task);
 
-/* this worker is woken by the next change */
+/* adds this worker to a watch, or removes it */
 void ngx_mcp_watch_locked(ngx_mcp_zone_t *zone, uint64_t *watch);
 void ngx_mcp_unwatch_locked(ngx_mcp_zone_t *zone, uint64_t *watch);
 
 /*
- * Wakes the workers that watch block n (0: all that they watch), of each 64
- * places only some.
+ * Wakes the workers in the watch of block n (0: they look at all that they
+ * watch).  some: a mask that is applied to each 64 bits of the watch.
  */
 #define NGX_MCP_WATCH_ALL  ((uint64_t) -1)
 
 void ngx_mcp_watch_ring_locked(ngx_mcp_zone_t *zone, uint64_t *watch,
     uint32_t n, uint64_t some);
 
-/* NGX_OK: zone->worker is set; NGX_DECLINED: there is no slot */
+/*
+ * Claims a slot for a worker whose doorbell has this name.  NGX_OK:
+ * zone->worker is set; NGX_DECLINED: there is no free slot.
+ */
 ngx_int_t ngx_mcp_worker_claim(ngx_mcp_zone_t *zone, u_char *name);
 void ngx_mcp_worker_release(ngx_mcp_zone_t *zone);
 
-/* nginx asked this worker to quit */
+/* marks the worker as quitting, when nginx asked it to quit */
 void ngx_mcp_worker_quit(ngx_mcp_zone_t *zone);
 
-/* handles what waits for this worker; NGX_AGAIN: more is left */
+/* does the work that waits for this worker; NGX_OK; NGX_AGAIN: more is left */
 ngx_int_t ngx_mcp_worker_drain(ngx_mcp_zone_t *zone);
 
-/* does the work due every second; NGX_AGAIN: call again soon */
+/* does the work of every second; NGX_OK; NGX_AGAIN: call again soon */
 ngx_int_t ngx_mcp_worker_sweep(ngx_mcp_zone_t *zone);
 
-/* gives up the records of a dead worker; nothing if the nonce is not its own */
+/*
+ * Gives up the records of a dead worker; does nothing if the slot has another
+ * nonce, as another process has it by now.
+ */
 void ngx_mcp_worker_reap(ngx_mcp_zone_t *zone, ngx_uint_t worker,
     uint32_t nonce);
 

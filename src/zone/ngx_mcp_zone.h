@@ -3,21 +3,21 @@
  * The shared-memory zone: its one lock, its blocks, its workers.
  *
  * Everything in the zone is made of blocks of one size.  A record starts in a
- * block of its type; what does not fit continues in a chain of data blocks.
- * Blocks refer to each other by number, never by address, and from outside
- * they are named by ngx_mcp_ref_t, which carries the block's generation, so
- * that a stale name is recognised.
+ * block of its type and goes on in a chain of data blocks if it does not fit.
+ * Blocks refer to each other by number, never by address.  Outside of the
+ * zone, a record is named by an ngx_mcp_ref_t; it has the block's generation,
+ * so that a reference to a record that is gone is recognised.
  *
  * Locking: the slab pool's mutex is the zone's only lock, because it is the
  * only one that nginx releases when a worker dies holding it.  Functions that
  * need it held end in _locked; all others take it themselves.  While it is
  * held nothing is parsed, nothing is sent and no unbounded loop runs.  Every
- * hold is a transaction: when its holder dies, the next one undoes it from a
+ * hold is a transaction: if its holder dies, the next holder undoes it from a
  * journal, in microseconds (ngx_mcp_journal.c).
  *
- * Which types of records there are, and what else the zone holds, the layer
- * above tells by a schema.  Any worker, of any configuration generation, may
- * call; no nginx request is known here.
+ * The layer above gives a schema: the types of records, and the other contents
+ * of the zone.  Workers of any configuration generation may call the functions
+ * here, which know no nginx requests.
  */
 
 #ifndef _NGX_MCP_ZONE_H_INCLUDED_
@@ -30,7 +30,7 @@
 
 #define NGX_MCP_ZONE_MIN_SIZE   (1024 * 1024)
 
-/* a reason to look at a task that has to be known before news are read */
+/* a reason of a task that is to be handled before news are read */
 #define NGX_MCP_WAKE_FIRST      0x80000000
 
 /* types of records at most */
@@ -52,39 +52,43 @@ typedef struct {
 
 
 /*
- * The contract with the layer above.  Functions in _locked are called with the
- * lock held.
+ * The schema: the functions and sizes that the layer above gives.  Functions
+ * that end in _locked are called with the lock held.
  */
 
 typedef struct {
     uint32_t                version;      /* of the layout */
-    ngx_uint_t              types;        /* of records; NGX_MCP_FREE is one */
-    size_t                 *heads;        /* by type: of their structures */
-    ngx_uint_t              counters;
+    ngx_uint_t              types;        /* number of types of records,
+                                             NGX_MCP_FREE included */
+    size_t                 *heads;        /* sizes of the types' structures */
+    ngx_uint_t              counters;     /* number of counters */
 
-    /* of the root's structure in a zone of this size; it is all zero first */
+    /* the size of the root in a zone of this size; a new root is all zero */
     size_t                (*root)(size_t size);
 
-    /* the root of a zone without records; also what is not yet emptied */
+    /* sets up the root of a zone that has no records now */
     void                  (*clear)(ngx_mcp_zone_t *zone);
 
     /*
-     * logs that the zone has another layout, or an update cannot be undone,
-     * so that it is emptied; that an update was undone
+     * Log that the zone is emptied, as it has another layout (outdated) or as
+     * a transaction cannot be undone (broken), or that one was undone.
      */
     void                  (*outdated)(ngx_mcp_zone_t *zone);
     void                  (*broken)(ngx_mcp_zone_t *zone);
     void                  (*undone)(ngx_mcp_zone_t *zone);
 
-    /* makes sure that n blocks are free for the payer; may free records */
+    /*
+     * Makes sure that n blocks are free for the payer; may remove records.
+     * NGX_OK; NGX_ERROR: there is no room.
+     */
     ngx_int_t             (*reserve_locked)(ngx_mcp_zone_t *zone,
                                 ngx_mcp_ref_t payer, ngx_uint_t room,
                                 ngx_uint_t n);
 
-    /* logs that this was refused; called without the lock */
+    /* logs that a request for room was refused; called without the lock */
     void                  (*full)(ngx_mcp_zone_t *zone);
 
-    /* the account of the payer, or 0; charges blocks to it, releases them */
+    /* finds the payer's account, or 0; charges blocks to it; releases them */
     uint32_t              (*account_locked)(ngx_mcp_zone_t *zone,
                                 ngx_mcp_ref_t payer);
     void                  (*charge_locked)(ngx_mcp_zone_t *zone, uint32_t n,
@@ -93,12 +97,14 @@ typedef struct {
                                 ngx_uint_t type, ngx_uint_t blocks);
 
     /*
-     * Work of a worker whose bell was rung: for each task that waits,
-     * "local" is the number that this worker gave it; for each watched record
-     * that has news (NULL: all); once for the bits, with keys of what changed
-     * (NGX_AGAIN: more is left).  And for a lease, with NGX_MCP_LEASE_* bits.
-     * Called without the lock, only in workers with handlers; may call back
-     * into the zone.
+     * The work of a worker whose bell was rung.  They are called without the
+     * lock, only in workers with handlers, and may call the zone.
+     *
+     * task: for each task that waits; local: the number that this worker gave
+     * it.  news: for each watched record that has news; type NGX_MCP_FREE: for
+     * all that this worker watches.  rung: once for all bits, with the keys of
+     * all that changed; NGX_AGAIN: more is left.  lease: for a lease, with
+     * reasons of NGX_MCP_LEASE_*.
      */
     void                  (*task)(ngx_mcp_zone_t *zone, ngx_uint_t type,
                                 ngx_mcp_ref_t ref, uint32_t local,
@@ -110,20 +116,21 @@ typedef struct {
     void                  (*lease)(ngx_mcp_zone_t *zone, ngx_str_t *key,
                                 ngx_uint_t reasons);
 
-    /* every second; NGX_AGAIN: call again soon */
+    /* called every second; NGX_OK; NGX_AGAIN: call again soon */
     ngx_int_t             (*sweep)(ngx_mcp_zone_t *zone);
 
     /*
-     * every second, and when it is due (ngx_mcp_doorbell_due()); *next is the
-     * time to the next one, or 0; NGX_AGAIN likewise
+     * Called every second, and at the time of ngx_mcp_doorbell_due().  *next
+     * becomes the time in ms until it is to be called again, or 0.  NGX_OK;
+     * NGX_AGAIN: call again soon.
      */
     ngx_int_t             (*due)(ngx_mcp_zone_t *zone, ngx_msec_t *next);
 
     /*
-     * A worker died.  owned: whether the record belongs to it; called without
-     * the lock as well, so the record may change.  reap_locked: gives the
-     * record up; whether it counts as lost.  died: logs the lost ones, by
-     * type.
+     * Called when a worker died.  owned: whether a record belongs to it; this
+     * is called without the lock as well, so the record may change meanwhile.
+     * reap_locked: gives a record up; returns whether it counts as lost.
+     * died: logs how many records were lost, by type.
      */
     ngx_uint_t            (*owned)(void *rec, ngx_uint_t worker);
     ngx_uint_t            (*reap_locked)(ngx_mcp_zone_t *zone, void *rec,
@@ -133,7 +140,10 @@ typedef struct {
 } ngx_mcp_schema_t;
 
 
-/* of 64 pieces of 256 bytes: what the journal has of them by now */
+/*
+ * A cache of NGX_MCP_NOTED entries: the bytes (from, to) of a piece of 256
+ * bytes that the journal has already, in the transaction with this serial.
+ */
 
 #define NGX_MCP_NOTED  64
 
@@ -146,34 +156,37 @@ typedef struct {
 
 
 /*
- * The key of something that changes is a bit by its number or hash, so that
- * others may have the same one.
+ * The key of a thing that changes: one of 64 bits, chosen by its number or
+ * hash, so that several things may have the same key.
  */
 #define NGX_MCP_RING_KEY(hash)  ((uint64_t) 1 << ((hash) & 63))
 #define NGX_MCP_RING_ANY        ((uint64_t) -1)
 
 
-/* a dead worker whose records this process gives up; from is 0: none */
+/* the dead worker whose records this process gives up; from is 0: none */
 
 typedef struct {
     ngx_uint_t              worker;
     uint32_t                nonce;
     uint32_t                from;         /* block to be looked at next */
-    uint32_t                recoveries;   /* of the zone, when it began */
-    ngx_uint_t              lost[NGX_MCP_TYPES];
+    uint32_t                recoveries;   /* sh->recoveries at the start */
+    ngx_uint_t              lost[NGX_MCP_TYPES];  /* records, by type */
 } ngx_mcp_reap_t;
 
 
-/* numbers that the layer above counts in a process, and contexts there */
+/* how many counts and contexts in a process the layers above have */
 #define NGX_MCP_ZONE_COUNTS  4
 #define NGX_MCP_ZONE_CTX     16
 
 
-/* workers whose bells are rung when the lock is given back; more: all */
+/*
+ * How many workers are remembered whose bells are rung when the lock is
+ * released; if there are more, all bells are rung.
+ */
 #define NGX_MCP_BELLS  32
 
 
-/* process-local handle; one per zone and configuration */
+/* a process's handle of a zone; there is one for each configuration */
 
 struct ngx_mcp_zone_s {
     ngx_str_t                   name;
@@ -183,8 +196,10 @@ struct ngx_mcp_zone_s {
     ngx_mcp_schema_t           *schema;
     u_char                     *blocks;        /* block n at blocks + n * 256 */
     uint64_t                    epoch;         /* newer is higher */
-    ngx_uint_t                  worker;        /* our slot, or ..._NO_WORKER */
-    ngx_uint_t                  awaits;        /* waiters for leases here */
+    ngx_uint_t                  worker;        /* own slot, or
+                                                  NGX_MCP_NO_WORKER */
+    ngx_uint_t                  awaits;        /* how many wait for leases in
+                                                  this process */
     ngx_mcp_worker_handlers_t  *handlers;
     ngx_log_t                  *log;
     void                       *doorbell;      /* private */
@@ -198,7 +213,7 @@ struct ngx_mcp_zone_s {
     ngx_uint_t                  nbells;
     uint16_t                    bells[NGX_MCP_BELLS];
 
-    /* of the layers above, in this process */
+    /* for the layers above */
 
     ngx_uint_t                  counts[NGX_MCP_ZONE_COUNTS];
     void                       *ctx[NGX_MCP_ZONE_CTX];
@@ -211,17 +226,20 @@ struct ngx_mcp_zone_s {
 
 
 /*
- * Prepares a zone in the master, in the zone's init callback.  reuse: the
- * memory comes from an earlier configuration; its content is kept when magic,
- * version and sizes agree, else it is emptied.  zone->epoch is drawn, by which
- * workers tell which of their configurations is the newer one.  There are
- * places for several generations of that many workers.  NGX_OK, or NGX_ERROR
- * (logged) when the zone is too small.
+ * Prepares a zone, in the master, in the zone's init callback.  reuse: the
+ * memory comes from an earlier configuration; its content is kept if magic,
+ * version and sizes agree, else the zone is emptied.  zone->epoch is set; a
+ * newer configuration has a higher one.  workers: the number of workers; the
+ * zone gets slots for several generations of them.  NGX_OK, or NGX_ERROR
+ * (logged) if the zone is too small.
  */
 ngx_int_t ngx_mcp_zone_init(ngx_mcp_zone_t *zone, ngx_mcp_schema_t *schema,
     ngx_uint_t workers, ngx_uint_t reuse);
 
-/* the size that a zone for so many workers needs; at most that many */
+/*
+ * The least size of a zone for this number of workers, which may be up to
+ * NGX_MCP_ZONE_WORKERS.
+ */
 size_t ngx_mcp_zone_min_size(ngx_uint_t workers);
 
 #define NGX_MCP_ZONE_WORKERS    8192
@@ -229,26 +247,29 @@ size_t ngx_mcp_zone_min_size(ngx_uint_t workers);
 void ngx_mcp_zone_lock(ngx_mcp_zone_t *zone);
 void ngx_mcp_zone_unlock(ngx_mcp_zone_t *zone);
 
-/* the zone's generation; drawn when the zone was emptied */
+/* the zone's generation: another number each time that the zone is emptied */
 uint32_t ngx_mcp_zone_generation(ngx_mcp_zone_t *zone);
 
-/* a secret that is the zone's as long as that is not emptied */
+/* writes the zone's secret key, which stays until the zone is cleared */
 #define NGX_MCP_ZONE_KEY  16
 
 void ngx_mcp_zone_key(ngx_mcp_zone_t *zone, u_char *dst);
 
-/* adds to a counter, atomically, no lock needed */
+/* adds to a counter, or reads it, atomically and without the lock */
 void ngx_mcp_count(ngx_mcp_zone_t *zone, ngx_uint_t counter, ngx_int_t n);
 int64_t ngx_mcp_counter(ngx_mcp_zone_t *zone, ngx_uint_t counter);
 
-/* of what there is now; those are counters that change under the lock */
+/* adds to a gauge: a counter that is changed only under the lock */
 void ngx_mcp_gauge_locked(ngx_mcp_zone_t *zone, ngx_uint_t counter,
     ngx_int_t n);
 
-/* makes slots for workers, up to so many if it can; all that there are */
+/*
+ * Makes slots for workers, up to this number if there is room.  Returns how
+ * many slots there are.
+ */
 ngx_uint_t ngx_mcp_slots_grow_locked(ngx_mcp_zone_t *zone, ngx_uint_t slots);
 
-/* between two holds of the lock of one process, so that others get it */
+/* a pause between two holds of the lock, so that other processes get it */
 
 #define NGX_MCP_PAUSE  512
 
@@ -263,7 +284,7 @@ ngx_mcp_zone_pause(void)
 }
 
 
-/* lets the processor fetch memory that is needed soon */
+/* has the processor fetch memory that is needed soon */
 
 #define NGX_MCP_LINE  64
 

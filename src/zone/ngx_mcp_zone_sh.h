@@ -7,16 +7,16 @@
  * the one hash table, the counters, the root of the layer above, the journal,
  * the blocks, and the slots of workers.
  *
- * A block whose type is not FREE is a record.  The text of a record starts
- * behind its structure and goes on in a chain of data blocks; how many follows
- * from its length.
+ * A block whose type is not NGX_MCP_FREE is the start of a record.  The text
+ * of a record starts behind its structure and goes on in a chain of data
+ * blocks; the length of the text tells how many.
  *
- * Every hold of the lock is a transaction: what is changed under it is noted
- * in the journal first (ngx_mcp_touch()), and if its holder dies, the next one
- * puts the old content back.  Not noted, as they are changed without the lock
- * or may be wrong for a moment, are counters, heartbeats, bells (from "bits" on
- * in a place), and the content of blocks that were free when the transaction
- * began.
+ * Every hold of the lock is a transaction: memory is noted in the journal
+ * before it is changed (ngx_mcp_touch()), and if the holder dies, the next
+ * holder puts the old content back.  These are not noted: counters, heartbeats
+ * and bells (in a slot, all from "bits" on), as they are changed without the
+ * lock or may be wrong for a moment; and the content of blocks that were free
+ * when the transaction began.
  */
 
 #ifndef _NGX_MCP_ZONE_SH_H_INCLUDED_
@@ -32,31 +32,35 @@
 #define NGX_MCP_BLOCK_HEAD    16
 #define NGX_MCP_BLOCK_DATA    (NGX_MCP_BLOCK_SIZE - NGX_MCP_BLOCK_HEAD)
 
-/* a text of more blocks is filled outside of the lock */
+/* a text of more blocks is staged: its blocks are taken in batches */
 #define NGX_MCP_BLOCKS_SMALL  8
 #define NGX_MCP_BLOCKS_BATCH  64
 #define NGX_MCP_BLOCKS_NOTES  64          /* bytes of the journal for one */
 #define NGX_MCP_BLOCKS_MAX    65535
 
-/* of workers; old and new ones of a reload have places at the same time */
+/* slots of workers; old and new workers of a reload have slots together */
 #define NGX_MCP_SLOTS_MIN     256
 #define NGX_MCP_SLOTS_MAX     (2 * NGX_MCP_ZONE_WORKERS)
 #define NGX_MCP_SLOTS_STEP    64
-#define NGX_MCP_SLOTS_EACH    8           /* for each worker process */
-#define NGX_MCP_SLOTS_SHARE   8           /* at most this part of the zone */
+#define NGX_MCP_SLOTS_EACH    8           /* slots for each worker process */
+#define NGX_MCP_SLOTS_SHARE   8           /* slots take at most one part in so
+                                             many of the zone */
 #define NGX_MCP_SLOT_NONE     0xffff
 
-/* workers with the same rest share a bit */
+/* bits of a watch; worker n has bit n modulo this number */
 #define NGX_MCP_WATCH_BITS    256
 #define NGX_MCP_RING          32
 
-/* of a zone's size */
+/* the journal has one part in so many of the zone, within these bounds */
 #define NGX_MCP_JOURNAL_SHARE  64
 #define NGX_MCP_JOURNAL_MIN    (32 * 1024)
 #define NGX_MCP_JOURNAL_MAX    (128 * 1024)
 
 
-/* the order of the journal's stores, as a process that is killed leaves it */
+/*
+ * Keeps the order of the journal's stores, as the next process finds them when
+ * this one is killed.
+ */
 
 #if (defined __GNUC__ && (defined __x86_64__ || defined __i386__))
 #define ngx_mcp_barrier()     __asm__ volatile ("" ::: "memory")
@@ -65,7 +69,7 @@
 #endif
 
 
-/* types: a block that is free, or data; a lease; the schema's */
+/* types of blocks: free or data; a lease; the first type of the schema */
 #define NGX_MCP_FREE          0
 #define NGX_MCP_LEASE         1
 #define NGX_MCP_TYPE_FIRST    2
@@ -75,8 +79,9 @@ typedef struct {
     u_char                  spare;
     uint16_t                blocks;       /* of the record, this one included */
     uint32_t                gen;
-    uint32_t                chain;        /* goes on there; next free */
-    uint32_t                last;         /* of the chain */
+    uint32_t                chain;        /* next block of the chain, or the
+                                             next free block */
+    uint32_t                last;         /* last block of the chain */
 } ngx_mcp_block_sh_t;
 
 
@@ -98,20 +103,21 @@ typedef struct {
     ngx_mcp_links_sh_t      links;        /* in a list of the owner */
     uint32_t                hash;
     uint32_t                bucket;       /* next in the hash table */
-    uint32_t                len;          /* of text */
+    uint32_t                len;          /* length of the text */
     uint16_t                flags;
     uint16_t                worker;
-    uint32_t                account;      /* its blocks are charged to */
+    uint32_t                account;      /* block of the account that pays
+                                             for it, or 0 */
 } ngx_mcp_record_sh_t;
 
 
 /* a record that a worker is woken for */
 
 typedef struct {
-    ngx_mcp_record_sh_t     rec;          /* worker: whose it is */
-    ngx_mcp_links_sh_t      pending;
+    ngx_mcp_record_sh_t     rec;          /* worker: slot of its worker */
+    ngx_mcp_links_sh_t      pending;      /* in the worker's slot */
     uint32_t                reasons;      /* 0: it does not wait */
-    uint32_t                local;        /* the worker's number of it */
+    uint32_t                local;        /* number that the worker gave it */
 } ngx_mcp_task_sh_t;
 
 
@@ -119,21 +125,22 @@ typedef struct {
 #define NGX_MCP_WORKER_LIVE     1
 #define NGX_MCP_WORKER_DEAD     2         /* being reaped */
 
-/* a bit of a worker that is not the schema's */
+/* the one bit of a worker that the zone uses itself */
 #define NGX_MCP_RING_LEASES     0x80000000
 
 #define NGX_MCP_NAME_LEN        16
 
 typedef struct {
     uint32_t                state;
-    uint32_t                nonce;        /* of this claim of the slot */
+    uint32_t                nonce;        /* number of this claim */
     ngx_pid_t               pid;
     uint64_t                epoch;
     u_char                  name[NGX_MCP_NAME_LEN];
-    ngx_mcp_list_sh_t       pending;      /* tasks */
-    uint32_t                staged;       /* blocks being filled */
+    ngx_mcp_list_sh_t       pending;      /* tasks that wait */
+    uint32_t                staged;       /* chain of blocks being filled */
     uint32_t                quitting;
-    uint32_t                first;        /* of these, with ..._WAKE_FIRST */
+    uint32_t                first;        /* number of tasks that wait with
+                                             NGX_MCP_WAKE_FIRST */
     uint32_t                left;         /* it gave up the slot itself */
 
     /* not noted in the journal */
@@ -141,13 +148,14 @@ typedef struct {
     uint32_t                bits;
     uint32_t                rung;         /* a datagram is under way */
     uint64_t                heartbeat;
-    uint64_t                keys;         /* for bits: NGX_MCP_RING_KEY() */
-    uint64_t                leases;       /* changes of them seen so far */
-    uint32_t                lease;        /* the one seen last */
+    uint64_t                keys;         /* NGX_MCP_RING_KEY() for bits */
+    uint64_t                leases;       /* serial of the last change of a
+                                             lease that the worker has seen */
+    uint32_t                lease;        /* block of that lease */
     uint32_t                nring;
-    uint32_t                overflow;
+    uint32_t                overflow;     /* news did not fit into ring */
     uint32_t                spare;
-    uint32_t                ring[NGX_MCP_RING];  /* blocks with news */
+    uint32_t                ring[NGX_MCP_RING];  /* blocks that have news */
 } ngx_mcp_worker_sh_t;
 
 
@@ -157,43 +165,47 @@ struct ngx_mcp_zone_sh_s {
     uint32_t                layout;
     uint64_t                size;
 
-    /* places in the zone */
+    /* offsets in the zone */
 
     uint64_t                counters;
     uint64_t                root;
     uint64_t                journal;
-    uint64_t                base;         /* of blocks */
+    uint64_t                base;         /* the blocks */
 
-    uint64_t                key[2];       /* of hashes */
+    uint64_t                key[2];       /* key of hashes */
     uint32_t                generation;
     uint32_t                mask;         /* buckets - 1 */
     uint32_t                recoveries;
 
-    /* the journal; a transaction that is under way has noted something */
+    /* the journal; a transaction is under way if noted is not 0 */
 
     uint32_t                journal_size;
     volatile uint32_t       noted;        /* bytes of it that are in use */
-    uint32_t                lost;         /* not all could be noted */
+    uint32_t                lost;         /* it was too small for all notes */
 
     /* from here to epoch: noted with each transaction */
 
-    uint64_t                stamp;        /* of what comes after another */
-    uint32_t                blocks;       /* 1 .. blocks - 1 */
-    uint32_t                watermark;    /* never used from here on */
-    uint32_t                free;
-    uint32_t                nfree;
-    uint32_t                freed;        /* in this transaction */
-    uint32_t                freed_last;
-    uint32_t                slots;        /* of workers */
-    uint32_t                top;          /* those behind it are free */
+    uint64_t                stamp;        /* last number that was given to put
+                                             things in order */
+    uint32_t                blocks;       /* numbers are 1 .. blocks - 1 */
+    uint32_t                watermark;    /* blocks from this number on were
+                                             never used */
+    uint32_t                free;         /* list of free blocks */
+    uint32_t                nfree;        /* number of free blocks below the
+                                             watermark */
+    uint32_t                freed;        /* list of blocks that were freed in
+                                             this transaction */
+    uint32_t                freed_last;   /* last block of that list */
+    uint32_t                slots;        /* number of slots */
+    uint32_t                top;          /* slots from this one on are free */
     uint32_t                nonces;
     uint32_t                spare;
     uint32_t                used[NGX_MCP_TYPES];  /* blocks, by type */
 
-    ngx_atomic_t            epoch;        /* drawn last */
+    ngx_atomic_t            epoch;        /* last one that was given */
 
     ngx_mcp_list_sh_t       leases;       /* oldest first */
-    ngx_mcp_list_sh_t       news;         /* of leases */
+    ngx_mcp_list_sh_t       news;         /* leases, by their last change */
     uint32_t                nleases;
 
     uint32_t                buckets[];
@@ -212,7 +224,7 @@ struct ngx_mcp_zone_sh_s {
     ((uint32_t) ((size_t) ((u_char *) (rec) - (zone)->blocks)                 \
                  / NGX_MCP_BLOCK_SIZE))
 
-/* the slots of workers end the zone, the first one last */
+/* the slots of workers are at the end of the zone, slot 0 last */
 
 #define ngx_mcp_slot(zone, n)                                                 \
     ((ngx_mcp_worker_sh_t *) ((u_char *) (zone)->sh + (zone)->sh->size)       \
