@@ -13,7 +13,7 @@
 #include "ngx_http_mcp_exchange.h"
 
 
-/* what is done with the bytes of the body */
+/* the treatment of the bytes of the body */
 
 typedef enum {
     NGX_HTTP_MCP_DROP = 0,      /* ignored */

@@ -138,7 +138,8 @@ struct ngx_http_mcp_probe_s {
     unsigned                        answered:1;   /* it was a result */
     unsigned                        absent:1;     /* the upstream lacks the
                                                      method */
-    unsigned                        error:1;      /* it was an error message, */
+    unsigned                        error:1;      /* it was an error message,
+                                                     */
     unsigned                        headers:1;    /* which says that headers do
                                                      not match the message, */
     unsigned                        again:1;      /* or asks for the version

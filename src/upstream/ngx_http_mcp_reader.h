@@ -5,18 +5,18 @@
  *     closed -> open -> read -> ended or failed -> back-off -> open
  *
  * Each attempt is an upstream request of its own
- * (ngx_http_mcp_upstream_request.h), which asks for what comes behind the last
- * event id; the differences between upstreams are in their manners.  Its
- * user gets the events, and is told of gaps, by a table of handlers.
+ * (ngx_http_mcp_upstream_request.h), which asks for the events after the last
+ * event id; the differences between upstreams are in their manners.  The user
+ * of the reader gets the events, and learns of gaps, through a table of
+ * handlers.
  *
- * A reader may be had by a lease in the zone: then the worker that holds the
- * lease has the reader, and another worker takes it over when that one dies or
- * quits.  Events are taken under the lease, so that none is lost or delivered
- * twice by that.  A worker that quits reads on until a worker of a newer
- * configuration does, but not for long.
+ * A reader may depend on a lease in the zone: then the worker that holds the
+ * lease has the reader, and another worker takes the lease over when that one
+ * dies or quits.  Events are delivered under the lease, so that a takeover
+ * neither loses an event nor delivers it twice.  A worker that quits reads on
+ * until a worker of a newer configuration reads, but not for long.
  *
- * A reader lives in a pool of its own, which goes with it.  No handler but
- * gap() and those of one stream is called after ended().
+ * A reader lives in a pool of its own, which is destroyed after ended().
  */
 
 #ifndef _NGX_HTTP_MCP_READER_H_INCLUDED_
@@ -35,96 +35,112 @@ typedef struct ngx_http_mcp_reader_kind_s  ngx_http_mcp_reader_kind_t;
 /* how a reader ends */
 
 typedef enum {
-    NGX_HTTP_MCP_READER_RELEASED = 0,   /* for another worker to go on */
-    NGX_HTTP_MCP_READER_DROPPED,        /* nobody needs it any more */
+    NGX_HTTP_MCP_READER_RELEASED = 0,   /* another worker goes on */
+    NGX_HTTP_MCP_READER_DROPPED,        /* nobody needs the stream any more */
     NGX_HTTP_MCP_READER_LOST            /* another worker has the lease */
 } ngx_http_mcp_reader_e;
 
 
+/* a kind of readers: its handlers */
+
 struct ngx_http_mcp_reader_kind_s {
 
-    /* the first element of keys of its leases; empty: it has none */
+    /* the first element of keys of leases; empty: this kind has no leases */
     ngx_str_t                 name;
 
     /*
-     * A lease may be claimed: makes the reader, with its upstream and audience
-     * set, from pool.  NULL: it is not for this worker.
+     * The lease with this key is free: makes a reader from pool and sets its
+     * upstream and audience.  NULL: this worker does not claim the lease.
      */
     ngx_http_mcp_reader_t  *(*create)(ngx_mcp_zone_t *zone, ngx_str_t *key,
                                 ngx_pool_t *pool);
 
-    /* the lease is held; NGX_ERROR: it is dropped, without ended() */
+    /*
+     * This worker now holds the lease.  NGX_OK; NGX_ERROR: the lease is
+     * dropped and ended() is not called.
+     */
     ngx_int_t               (*held)(ngx_http_mcp_reader_t *reader);
 
     /* the lease was signaled */
     void                    (*signaled)(ngx_http_mcp_reader_t *reader);
 
-    /* each second while the lease is held; may end the reader */
+    /* called each second while the lease is held; may end the reader */
     void                    (*tick)(ngx_http_mcp_reader_t *reader);
 
-    /* a newer worker takes over: from now on this one only reads */
+    /* a newer worker takes over: this worker only reads from now on */
     void                    (*replaced)(ngx_http_mcp_reader_t *reader);
 
-    /* asked before each attempt; may be NULL, as those below */
+    /*
+     * Whether the stream is wanted; asked before each attempt.  This and the
+     * handlers below may be NULL, unless they say otherwise.
+     */
     ngx_uint_t              (*wanted)(ngx_http_mcp_reader_t *reader);
 
-    /* adds to the request of an attempt; NGX_OK or NGX_ERROR */
+    /* completes the upstream request of an attempt; NGX_OK or NGX_ERROR */
     ngx_int_t               (*request)(ngx_http_mcp_reader_t *reader,
                                 ngx_http_mcp_upstream_request_t *ureq);
 
     /*
-     * The resources that it is to notify of, where they are named when it is
-     * opened (see ngx_http_mcp_reader_replace()); a raw array, from pool
+     * Gives the resources whose updates are wanted, if the request that opens
+     * the stream names them (see ngx_http_mcp_reader_replace()): a raw array,
+     * from pool.  NGX_OK or NGX_ERROR.
      */
     ngx_int_t               (*filter)(ngx_http_mcp_reader_t *reader,
                                 ngx_pool_t *pool, ngx_str_t *uris);
 
-    /* after opened(): the URIs that the stream notifies of; raw or empty */
+    /*
+     * Called after opened(): the upstream will notify of updates of these
+     * resources (a raw array, or empty).
+     */
     void                    (*acknowledged)(ngx_http_mcp_reader_t *reader,
                                 ngx_str_t *uris);
 
-    /* the stream is asked for now, on the session with this serial */
+    /* the stream is about to be asked for, on the session with this serial */
     void                    (*before_open)(ngx_http_mcp_reader_t *reader,
                                 ngx_uint_t serial);
 
     /*
-     * The stream stands.  gap: events may have been lost between the stream
+     * The stream is open.  gap: events may have been lost between the stream
      * before and this one.
      */
     void                    (*opened)(ngx_http_mcp_reader_t *reader,
                                 ngx_uint_t gap);
 
     /*
-     * One event; scanned in ureq->x, if it is a message.  take: it is delivered
-     * under the lease; NULL: there is none.  Never NULL itself.
+     * An event was received; if it is a message, ureq->x->scan has its
+     * members.  consume: the event has to be delivered under this lease; NULL:
+     * the reader has no lease.  This handler must not be NULL.
      */
     void                    (*event)(ngx_http_mcp_reader_t *reader,
                                 ngx_http_mcp_upstream_request_t *ureq,
                                 ngx_str_t *text,
                                 ngx_mcp_consume_t *consume);
 
-    /* events were lost; why: for the log */
+    /* events were lost; why: a text for the log */
     void                    (*gap)(ngx_http_mcp_reader_t *reader,
                                 const char *why);
 
-    /* an attempt failed, or the stream ended: another follows */
+    /* an attempt failed, or the stream ended; another attempt follows */
     void                    (*broken)(ngx_http_mcp_reader_t *reader);
 
     /*
-     * No attempt follows: it is not wanted, or the upstream offers no stream.
-     * It may be opened again, or ended.  Never NULL.
+     * No attempt follows: the stream is not wanted, or the upstream offers
+     * none.  The handler may open or end the reader; it must not be NULL.
      */
     void                    (*stopped)(ngx_http_mcp_reader_t *reader);
 
-    /* the last call, ngx_http_mcp_reader_e; the pool goes after it */
+    /*
+     * The reader ends (how: ngx_http_mcp_reader_e), and its pool is destroyed
+     * after this call.  This handler must not be NULL.
+     */
     void                    (*ended)(ngx_http_mcp_reader_t *reader,
                                 ngx_uint_t how);
 
-    ngx_queue_t               readers;      /* of this worker */
+    ngx_queue_t               readers;      /* readers of this worker */
 };
 
 
-/* a message that the two streams of an overlap sent, by its hash */
+/* the hash of a message that the two streams of an overlap may both send */
 
 #define NGX_HTTP_MCP_READER_REPEATS  64
 
@@ -135,7 +151,7 @@ typedef struct {
 
 
 struct ngx_http_mcp_reader_s {
-    /* in; zero else */
+    /* in: set by the user; all other members have to be zero */
     ngx_http_mcp_reader_kind_t  *kind;
     ngx_pool_t                  *pool;
     void                        *data;
@@ -203,55 +219,66 @@ struct ngx_http_mcp_reader_s {
 /* all kinds, the last is NULL; set by the edge before workers start */
 extern ngx_http_mcp_reader_kind_t  **ngx_http_mcp_reader_kinds;
 
-/* handlers->lease */
+/*
+ * The lease with this key changed (handlers->lease; why: flags as
+ * NGX_MCP_LEASE_FREE).
+ */
 void ngx_http_mcp_reader_lease(ngx_mcp_zone_t *zone, ngx_str_t *key,
     ngx_uint_t why);
 
-/* that of this worker for the lease with this key, or NULL */
+/* the reader of this worker for the lease with this key, or NULL */
 ngx_http_mcp_reader_t *ngx_http_mcp_reader_find(ngx_mcp_zone_t *zone,
     ngx_str_t *key);
 
-/* one without a lease begins to be */
+/* initializes a reader without a lease, after its "in" members were set */
 void ngx_http_mcp_reader_init(ngx_http_mcp_reader_t *reader);
 
-/* opens the stream in a later event, and again until it is closed or ends */
+/*
+ * Opens the stream in a later event, and again whenever it ends, until the
+ * reader is closed or ended.
+ */
 void ngx_http_mcp_reader_open(ngx_http_mcp_reader_t *reader);
 
-/* breaks the stream, and opens it again */
+/* closes the stream and opens it again after the back-off */
 void ngx_http_mcp_reader_reconnect(ngx_http_mcp_reader_t *reader);
 
 /*
- * The stream is to tell of other resources: another one is opened with these,
- * and closes this one once it stands.  What both tell is one event.
+ * The resources of filter() have changed: a new stream is opened with them,
+ * and the present stream is closed some time after that.  A message that both
+ * streams send is one event.
  */
 void ngx_http_mcp_reader_replace(ngx_http_mcp_reader_t *reader);
 
-/* closes the stream, without a call; from any handler */
+/* closes the stream without calling a handler; any handler may call this */
 void ngx_http_mcp_reader_close(ngx_http_mcp_reader_t *reader);
 
-/* the lease may be lost: asks */
+/* checks in a later event whether this worker still has the lease */
 void ngx_http_mcp_reader_check_lease(ngx_http_mcp_reader_t *reader);
 
-/* ends it, ngx_http_mcp_reader_e; not from request(), opened() or event() */
+/*
+ * Ends the reader (how: ngx_http_mcp_reader_e) and calls ended().  Must not be
+ * called by request(), opened() or event().
+ */
 void ngx_http_mcp_reader_end(ngx_http_mcp_reader_t *reader, ngx_uint_t how);
 
-/* the worker quits gracefully */
+/* the worker quits gracefully: ends readers, or waits for another worker */
 void ngx_http_mcp_reader_quit(ngx_mcp_zone_t *zone);
 
 
 /*
- * Keys of leases are JSON arrays of the kind of what is leased ("feed", "own")
- * and of strings or nulls that say which one.
+ * The key of a lease is a JSON array: the name of the kind ("feed", "own") and
+ * n strings or nulls.
  *
- * The key of n parts, of which one may be NULL, in a buffer that the next call
- * uses again.  NGX_OK; NGX_DECLINED: it is longer than NGX_MCP_LEASE_KEY_MAX.
+ * Composes the key of a kind and n parts, of which some may be NULL, in a
+ * static buffer, which the next call overwrites.  NGX_OK; NGX_DECLINED: the
+ * key would be longer than NGX_MCP_LEASE_KEY_MAX.
  */
 ngx_int_t ngx_http_mcp_reader_key(ngx_str_t *kind, ngx_str_t **parts,
     ngx_uint_t n, ngx_str_t *key);
 
 /*
- * The parts of a key, into pool; one that was NULL has no data.  NGX_OK;
- * NGX_ERROR: there are fewer, or no memory.
+ * Reads the n parts of a key, with memory of pool; a part that was NULL gets
+ * data NULL.  NGX_OK; NGX_ERROR: the key has fewer parts, or no memory.
  */
 ngx_int_t ngx_http_mcp_reader_key_parse(ngx_str_t *key, ngx_pool_t *pool,
     ngx_str_t **parts, ngx_uint_t n);

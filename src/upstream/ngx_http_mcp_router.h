@@ -1,7 +1,7 @@
 
 /*
- * The router: the upstreams of an endpoint in configured order, and the one
- * that serves a message.  Whoever is about to send something asks here.
+ * The router: the upstreams of an endpoint in configured order.  It tells
+ * which of them a message is for.
  */
 
 #ifndef _NGX_HTTP_MCP_ROUTER_H_INCLUDED_
@@ -18,7 +18,7 @@
 #define NGX_HTTP_MCP_PREFIX_MAX     32
 
 
-/* lives as long as the configuration */
+/* the upstreams of an endpoint; they live as long as the configuration */
 
 typedef struct {
     ngx_http_mcp_upstream_t  *upstreams;
@@ -26,28 +26,32 @@ typedef struct {
 } ngx_http_mcp_router_t;
 
 
-/* there is one, whose names stay: all is for it, as it was sent */
+/*
+ * Whether there is only one upstream and it has no prefix: then all messages
+ * are for it, without change.
+ */
 #define ngx_http_mcp_router_plain(router)                                     \
     ((router)->n == 1 && (router)->upstreams[0].prefix.len == 0)
 
 /*
- * The upstream of the tool or prompt that clients know by this name (decoded).
- * NGX_OK: *local is its name there; NGX_AGAIN: unless that was cut (see
- * ngx_mcp_name_local()); NGX_DECLINED: nobody has one with such a name.
+ * Finds the upstream of the tool or prompt that clients know by this (decoded)
+ * name.  NGX_OK: *local is its name at *upstream; NGX_AGAIN: the same, unless
+ * the name was cut for clients (see ngx_mcp_name_local()); NGX_DECLINED: no
+ * upstream has such a name.
  */
 ngx_int_t ngx_http_mcp_router_name(ngx_http_mcp_router_t *router,
     ngx_str_t *name, ngx_http_mcp_upstream_t **upstream, ngx_str_t *local);
 
-/* the one behind u, or the first if u is NULL; NULL: there is none */
+/* the upstream after u, or the first one if u is NULL; NULL: no more */
 ngx_http_mcp_upstream_t *ngx_http_mcp_router_next(
     ngx_http_mcp_router_t *router, ngx_http_mcp_upstream_t *u);
 
-/* the one with this NAME; NULL: it is not configured (any more) */
+/* the upstream with this name; NULL: it is not configured (any more) */
 ngx_http_mcp_upstream_t *ngx_http_mcp_router_find(
     ngx_http_mcp_router_t *router, ngx_str_t *name);
 
 
-/* whether names may begin with this prefix and "__" */
+/* whether this is a valid prefix of names (to which "__" is added) */
 ngx_uint_t ngx_http_mcp_prefix_valid(ngx_str_t *prefix);
 
 

@@ -1,9 +1,9 @@
 
 /*
- * Requests of an upstream to the client of a session.  The client sees an id
- * and a progress token that are made here; messages of either side about the
- * request (the response, progress, cancellation) are translated on their way to
- * the other.
+ * Server requests: requests of an upstream to the client of a session.  The
+ * client sees an id and a progress token that the module made.  In later
+ * messages about the request (response, progress, cancellation) ids and tokens
+ * are translated in both directions.
  */
 
 #ifndef _NGX_HTTP_MCP_SERVER_REQUEST_H_INCLUDED_
@@ -15,39 +15,45 @@
 
 
 /*
- * The message at hand, which has a method, on its way to the caller's
- * client: *out is the text to send; it may lie in *pool, which the caller
- * destroys then.  NGX_OK; NGX_DECLINED: it is not for the client; NGX_ERROR:
- * it is a request, and the client cannot be asked.
+ * Translates the message in ureq->x, which has a method, for the caller's
+ * client.  NGX_OK: *out is the text to send; if *pool is not NULL, *out lies
+ * in this pool, and the calling function destroys it.  NGX_DECLINED: the
+ * message is not for the client; NGX_ERROR: it is a request that the client
+ * cannot get, or no memory.
  */
 ngx_int_t ngx_http_mcp_server_request_to_client(
     ngx_http_mcp_upstream_request_t *ureq, ngx_mcp_caller_t *caller,
     ngx_str_t *text, ngx_pool_t **pool, ngx_str_t *out);
 
 /*
- * The client's response to a request, or its progress: request says which
- * upstream session gets *out, both in pool.  A response ends the request.
- * NGX_OK; NGX_DONE: a call has waited for it, and has it; NGX_DECLINED: no such
- * request is open; NGX_ERROR: no memory.
+ * Translates the client's response to a server request, or its progress
+ * notification.  A response ends the request.  NGX_OK: *out is the text to
+ * send to the upstream session that *request names, both in pool; NGX_DONE: a
+ * call waited for the response and has got it; NGX_DECLINED: no such request
+ * is open; NGX_ERROR: no memory.
  */
 ngx_int_t ngx_http_mcp_server_request_from_client(ngx_mcp_zone_t *zone,
     ngx_mcp_caller_t *caller, ngx_mcp_message_t *m, ngx_pool_t *pool,
     ngx_mcp_server_request_t *request, ngx_str_t *out);
 
 /*
- * Answers the upstream's request with this raw result, or with an error where
- * code is not 0; on a request of its own, because t may live long.
+ * Answers the server request with this raw id: with the raw result "what", or,
+ * if code is not 0, with an error of this code and text.  The answer is sent
+ * on a background request, because ureq may live long.
  */
 void ngx_http_mcp_server_request_reply(ngx_http_mcp_upstream_request_t *ureq,
     ngx_http_mcp_audience_t *audience, ngx_str_t *id, ngx_int_t code,
     const char *what);
 
-/* there is no room for the upstream's request with this id, which ends */
+/*
+ * Ends the server request with this id of the upstream, with an error: it
+ * could not be stored for the client.
+ */
 void ngx_http_mcp_server_request_unsaid(ngx_http_mcp_upstream_request_t *ureq,
     ngx_mcp_caller_t *caller, ngx_http_mcp_audience_t *audience,
     ngx_str_t *id);
 
-/* with the error that the client cannot be asked */
+/* answers the server request with the error that the client cannot be asked */
 #define ngx_http_mcp_server_request_refuse(t, audience, id)                   \
     ngx_http_mcp_server_request_reply(t, audience, id,                        \
                                       NGX_MCP_METHOD_NOT_FOUND,               \

@@ -1,9 +1,10 @@
 
 /*
- * A worker's record of the tools of an upstream: those with arguments that
- * are repeated in headers ("x-mcp-header").  It is read from the upstream's own
- * list, of each tenant, because its location may lead each to another server;
- * of the tenants that were asked for last.
+ * A worker's record of the tools of an upstream, of which it keeps those with
+ * arguments that have to be repeated in headers ("x-mcp-header").  The record
+ * is read from the upstream's list of tools.  Each tenant has one, because the
+ * upstream's location may lead each tenant to another server; records of the
+ * tenants that were used last are kept.
  */
 
 #ifndef _NGX_HTTP_MCP_TOOLS_H_INCLUDED_
@@ -17,19 +18,22 @@ typedef struct ngx_http_mcp_tools_s  ngx_http_mcp_tools_t;
 
 
 /*
- * NGX_OK: *tool is the raw entry of the list, copied to pool, or empty where no
- * header is due; NGX_DECLINED: the list has to be read; NGX_ERROR.
+ * Looks up a tool by its name.  NGX_OK: *tool is its raw entry of the list,
+ * copied to pool, or empty if no headers are needed; NGX_DECLINED: the list
+ * has to be read; NGX_ERROR: no memory.
  */
 ngx_int_t ngx_http_mcp_tools_get(ngx_http_mcp_upstream_t *u,
     ngx_str_t *tenant, ngx_str_t *name, ngx_pool_t *pool, ngx_str_t *tool);
 
-/* they are not as they were */
+/* forgets a tenant's record, because the tools have changed */
 void ngx_http_mcp_tools_forget(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant);
 
 
 /*
- * Reads a list: a new one, NULL: no memory; a raw result of it, NGX_OK or
- * NGX_ERROR; it is known from now on, or it is left.
+ * Functions that read a list.  create() makes an empty record in a pool of its
+ * own; NULL: no memory.  add() adds the tools of one raw result of tools/list;
+ * NGX_ERROR: too many tools, or no memory.  At the end keep() hands the record
+ * over to the worker, in place of the old one, or free() frees it.
  */
 ngx_http_mcp_tools_t *ngx_http_mcp_tools_create(ngx_str_t *tenant);
 ngx_int_t ngx_http_mcp_tools_add(ngx_http_mcp_tools_t *tools,

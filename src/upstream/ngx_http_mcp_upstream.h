@@ -1,7 +1,7 @@
 
 /*
- * An upstream as configured, and exchanges with it: on the request of a client,
- * or on one that no client waits for.
+ * An upstream as it is configured, and exchanges with it, on the request of a
+ * client or on a background request.
  */
 
 #ifndef _NGX_HTTP_MCP_UPSTREAM_H_INCLUDED_
@@ -19,8 +19,10 @@
 #include "ngx_mcp_profile.h"
 
 
+/* the configured kind of an upstream */
+
 typedef enum {
-    NGX_HTTP_MCP_AUTO = 0,
+    NGX_HTTP_MCP_AUTO = 0,      /* it is probed */
     NGX_HTTP_MCP_RPC,
     NGX_HTTP_MCP_LEGACY,
     NGX_HTTP_MCP_MODERN,
@@ -29,50 +31,61 @@ typedef enum {
 
 
 /*
- * A worker's own record of an upstream.  Its location may lead each tenant to
- * another server: there are places for those asked for last.
+ * A worker's own record of an upstream.  The upstream's location may lead each
+ * tenant to another server, so there are places for the tenants that were used
+ * last.
  */
 
 #define NGX_HTTP_MCP_UPSTREAM_TENANTS  16
 #define NGX_HTTP_MCP_UPSTREAM_TENANT   128
 
 typedef struct {
-    ngx_uint_t                        away;     /* it did not answer last */
-    ngx_msec_t                        silent;   /* when it was waited for in
-                                                   vain; 0: it was not */
+    ngx_uint_t                        away;     /* the upstream did not answer
+                                                   last */
+    ngx_msec_t                        silent;   /* time at which a request had
+                                                   waited in vain for it; or 0
+                                                   */
 } ngx_http_mcp_health_t;
 
 typedef struct {
     ngx_uint_t                        what;     /* ngx_mcp_profile_e */
     ngx_http_mcp_health_t             health;
-    size_t                            len;
+    size_t                            len;      /* of the tenant's name */
     u_char                            tenant[NGX_HTTP_MCP_UPSTREAM_TENANT];
 } ngx_http_mcp_upstream_tenant_t;
 
 typedef struct {
     ngx_http_mcp_upstream_tenant_t    tenants[NGX_HTTP_MCP_UPSTREAM_TENANTS];
-    ngx_http_mcp_health_t             health;   /* of the others: as it was
-                                                   found last */
-    ngx_msec_t                        refusal_logged;  /* when, that it refused
-                                                          a client's initialize;
-                                                          0: never */
-    ngx_msec_t                        left_out;    /* likewise, that a client
-                                                      was answered without it
-                                                      */
-    ngx_uint_t                        own;         /* what it is depends on the
-                                                      endpoint */
-    ngx_uint_t                        single_logged;  /* it was logged that it
-                                                      notified one session of
-                                                      an update, not all */
-    ngx_msec_t                        stream_late; /* when a GET stream of it
-                                                      was waited for in vain;
-                                                      0: it was not */
-    ngx_queue_t                       tools;       /* ngx_http_mcp_tools.h */
-    ngx_uint_t                        ntools;
+    ngx_http_mcp_health_t             health;   /* as found last for any
+                                                   tenant; that of tenants
+                                                   without a place */
+    ngx_msec_t                        refusal_logged;  /* time at which the log
+                                                      said that the upstream
+                                                      refused a client's
+                                                      initialize; or 0 */
+    ngx_msec_t                        left_out;    /* time at which the log
+                                                      said that a client was
+                                                      answered without the
+                                                      upstream; or 0 */
+    ngx_uint_t                        own;         /* the profile depends on
+                                                      the endpoint and is not
+                                                      shared */
+    ngx_uint_t                        single_logged;  /* the log said that the
+                                                         upstream notified only
+                                                         one session of an
+                                                         update */
+    ngx_msec_t                        stream_late; /* time at which a request
+                                                      had waited in vain for a
+                                                      GET stream; or 0 */
+    ngx_queue_t                       tools;       /* records of tenants
+                                                      (ngx_http_mcp_tools.h) */
+    ngx_uint_t                        ntools;      /* their number */
 } ngx_http_mcp_upstream_worker_t;
 
 
-/* one mcp_upstream of one endpoint; members below probe come at merge time */
+/*
+ * One mcp_upstream of one endpoint; members below probe are set by the merge.
+ */
 
 typedef struct ngx_http_mcp_upstream_s  ngx_http_mcp_upstream_t;
 
@@ -80,47 +93,51 @@ struct ngx_http_mcp_upstream_s {
     ngx_str_t                         name;
     ngx_http_complex_value_t          uri;
     ngx_uint_t                        protocol; /* ngx_http_mcp_protocol_e */
-    ngx_str_t                         prefix;   /* of names, before "__"; empty:
-                                                   they stay */
+    ngx_str_t                         prefix;   /* prefix of names, before
+                                                   "__"; empty: names are not
+                                                   changed */
     ngx_flag_t                        bare;     /* prefix=none */
     ngx_flag_t                        listen;
-    ngx_flag_t                        probe;    /* may be asked for all, else
-                                                   by clients only */
+    ngx_flag_t                        probe;    /* the module may probe it;
+                                                   else only clients send
+                                                   requests */
 
-    uint32_t                          hash;     /* of its name; not 0 */
+    uint32_t                          hash;     /* hash of the name; not 0 */
     ngx_mcp_zone_t                   *zone;
     ngx_str_t                         endpoint;
     ngx_http_conf_ctx_t              *conf_ctx; /* of the endpoint */
-    uint64_t                          epoch;
-    ngx_msec_t                        timeout;
-    ngx_msec_t                        silence;  /* in a client's request */
-    ngx_msec_t                        total;
-    size_t                            limit;
+    uint64_t                          epoch;    /* of the configuration */
+    ngx_msec_t                        timeout;  /* longest silence, ms; 0: any
+                                                   */
+    ngx_msec_t                        silence;  /* the same while a client
+                                                   waits */
+    ngx_msec_t                        total;    /* longest time in all, ms; 0:
+                                                   any */
+    size_t                            limit;    /* mcp_message_limit */
 
-    ngx_uint_t                        listless; /* one of kind rpc may have
-                                                   no list */
+    ngx_uint_t                        listless; /* an upstream of kind rpc may
+                                                   have no list */
 
-    ngx_http_mcp_upstream_t          *first;    /* that is reached in the same
-                                                   way by another endpoint, if
-                                                   not this one: they share the
-                                                   profile of that */
+    ngx_http_mcp_upstream_t          *first;    /* upstream of another endpoint
+                                                   that is reached in the same
+                                                   way, whose profile is
+                                                   shared; or NULL */
 
     ngx_mcp_metric_t                  metric;
-    ngx_http_mcp_upstream_worker_t   *worker;   /* of its own, in each */
+    ngx_http_mcp_upstream_worker_t   *worker;   /* each worker's own record */
 };
 
 
-/* for whom the module speaks when no client waits */
+/* the client or clients for whom a request is made when no client waits */
 
 typedef struct {
     ngx_str_t                         tenant;
     ngx_str_t                         session;  /* $mcp_session_id */
     ngx_str_t                         list_key;
     ngx_str_t                         topic;
-    ngx_str_t                         capabilities;  /* of its clients, raw, for
-                                                        a session of the
-                                                        module's own; or empty
-                                                        */
+    ngx_str_t                         capabilities;  /* raw, to be declared in
+                                                        a shared upstream
+                                                        session; or empty */
 } ngx_http_mcp_audience_t;
 
 
@@ -128,98 +145,110 @@ typedef ngx_http_request_t *(*ngx_http_mcp_background_pt)(
     ngx_http_conf_ctx_t *conf, ngx_http_mcp_audience_t *audience);
 
 /*
- * From now on variables of the request have the values of this scope, or those
- * of the request itself if it is NULL, percent-encoded for a URI or not.
+ * Makes variables of the request have the values of this scope, or, if scope
+ * is NULL, those of the request itself.  encoded: they are percent-encoded for
+ * a URI.
  */
 typedef void (*ngx_http_mcp_scope_pt)(ngx_http_request_t *r,
     ngx_http_mcp_scope_t *scope, ngx_uint_t encoded);
 
-/* set by the edge, which knows the variables */
+/* pointers that the edge sets, because it knows the variables */
 extern ngx_http_mcp_background_pt  ngx_http_mcp_background_make;
 extern ngx_http_mcp_scope_pt       ngx_http_mcp_set_scope;
 
 /*
- * A complex value not from any value cached earlier.  *room is allocated when
- * it is NULL and may be used again; it starts with the variables of which the
- * value was made.
+ * Computes a complex value without variables that r has cached.  *room is
+ * memory for the variables, which is allocated if NULL and may be used again;
+ * after the call it has those of which the value was made.  NGX_OK or
+ * NGX_ERROR.
  */
 ngx_int_t ngx_http_mcp_uncached_value(ngx_http_request_t *r,
     ngx_http_complex_value_t *cv, ngx_http_variable_value_t **room,
     ngx_str_t *value);
 
 /*
- * The id by which $mcp_session_id names the shared upstream session of an
- * audience: always the same (36 bytes), so that a hash of it finds the same
- * server again.
+ * Writes to dst (36 bytes) the value of $mcp_session_id for the shared
+ * upstream session of an audience.  It is always the same, so that a hash of
+ * it leads to the same server again.
  */
 void ngx_http_mcp_stable_id(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
     ngx_str_t *list_key, u_char *dst);
 
-/* ms; an upstream's time for initialize, if mcp_upstream_timeout is not less */
+/*
+ * The time for initialize of an upstream, ms, unless mcp_upstream_timeout is
+ * less.
+ */
 #define NGX_HTTP_MCP_INITIALIZE_TIME  30000
 
 /*
- * params of initialize in such a session, from pool; capabilities: of a client,
- * a raw object, or empty.  data NULL: no memory.
+ * The params of the module's own initialize, from pool.  capabilities: a raw
+ * object to be declared, or empty.  data NULL: no memory.
  */
 ngx_str_t ngx_http_mcp_own_initialize(ngx_pool_t *pool,
     ngx_str_t *capabilities);
 
-/* the id of its requests */
+/* the raw id of the module's own requests */
 extern ngx_str_t  ngx_http_mcp_own_id;
 
 /*
- * Makes an exchange with the upstream on r, with its URI for this scope, which
- * has to live as long as r.
- * NULL: no memory, or the URI has a "." or ".." segment (logged).
+ * Makes an exchange with the upstream on r.  The upstream's URI is computed
+ * for this scope, which has to live as long as r.  NULL: no memory, or the URI
+ * has a "." or ".." segment (logged).
  */
 ngx_http_mcp_exchange_t *ngx_http_mcp_upstream_exchange(ngx_http_request_t *r,
     ngx_http_mcp_upstream_t *u, ngx_http_mcp_scope_t *scope);
 
 /*
- * Makes the client-less main request on which an upstream or feed of the
- * endpoint of this configuration is reached; its endpoint variables hold the
- * audience's values, and headers of a client cross, unless NULL.  NULL: no
- * memory or no connection (logged).
+ * Makes a background request (ngx_http_mcp_background.h) for an upstream or
+ * feed of the endpoint with this configuration.  Endpoint variables have the
+ * audience's values.  headers: of a client, which are copied, or NULL.  NULL:
+ * no memory or no connection (logged).
  */
 ngx_http_request_t *ngx_http_mcp_background_open(ngx_http_conf_ctx_t *conf,
     ngx_http_mcp_audience_t *audience, ngx_http_headers_in_t *headers);
 
 /*
- * Makes an exchange on such a request.  The scope is copied; NULL: an empty
- * one.  Unless other handlers are set, nothing is done with what the upstream
- * answers, and the request is closed at the end.  NULL: as above, or the URI
- * has a dot segment (logged).
+ * Makes a background request and an exchange on it.  The scope is copied, but
+ * not its strings; NULL: an empty one.  Unless the caller sets other handlers,
+ * the response is ignored and the request is closed at the end.  NULL: no
+ * memory or no connection, or the URI has a dot segment (logged).
  */
 ngx_http_mcp_exchange_t *ngx_http_mcp_background_exchange(
     ngx_http_mcp_upstream_t *u, ngx_http_mcp_audience_t *audience,
     ngx_http_headers_in_t *headers, ngx_http_mcp_scope_t *scope);
 
-/* likewise on an upstream session with this id, which is copied */
+/* the same for a message in the upstream session with this id (copied) */
 ngx_http_mcp_exchange_t *ngx_http_mcp_background_session(
     ngx_http_mcp_upstream_t *u, ngx_http_mcp_audience_t *audience,
     ngx_http_headers_in_t *headers, ngx_str_t *id, ngx_uint_t revision);
 
-/* starts it, with this text as its body if not NULL; NGX_ERROR: it is closed */
+/*
+ * Starts such an exchange, with this text as its body unless NULL.  NGX_OK;
+ * NGX_ERROR: the request was closed.
+ */
 ngx_int_t ngx_http_mcp_background_send(ngx_http_mcp_exchange_t *x,
     ngx_str_t *text);
 
-/* a string that lives as long as the pool; NGX_OK or NGX_ERROR */
+/* copies a string to pool; NGX_OK or NGX_ERROR */
 ngx_int_t ngx_http_mcp_string_copy(ngx_pool_t *pool, ngx_str_t *to,
     ngx_str_t *from);
 
-/* puts text into the exchange as its body; NGX_OK or NGX_ERROR */
+/* makes text, which is not copied, the body of x; NGX_OK or NGX_ERROR */
 ngx_int_t ngx_http_mcp_upstream_body(ngx_http_mcp_exchange_t *x,
     ngx_str_t *text);
 
 /*
- * The tenant's place in the worker's record; NULL: it has none.  add: it gets
- * one, in which nothing is known.
+ * The tenant's place in the worker's record; NULL: it has none.  add: a tenant
+ * without a place gets one, of which the kind is not known; NULL then means
+ * that the tenant's name is too long.
  */
 ngx_http_mcp_upstream_tenant_t *ngx_http_mcp_upstream_tenant(
     ngx_http_mcp_upstream_t *u, ngx_str_t *tenant, ngx_uint_t add);
 
-/* whether it answers, as far as this worker knows */
+/*
+ * Whether the upstream answers for this tenant, as far as this worker knows:
+ * reads or sets this.
+ */
 ngx_http_mcp_health_t *ngx_http_mcp_upstream_health(
     ngx_http_mcp_upstream_t *u, ngx_str_t *tenant);
 void ngx_http_mcp_upstream_set_health(ngx_http_mcp_upstream_t *u,
@@ -237,7 +266,10 @@ void ngx_http_mcp_upstream_set_health(ngx_http_mcp_upstream_t *u,
 #define ngx_http_mcp_upstream_answers(u, tenant)                              \
     ngx_http_mcp_upstream_set_health(u, tenant, 0, 0)
 
-/* whether it is to be logged at error that it refused a client's initialize */
+/*
+ * Whether to log at level error that the upstream refused a client's
+ * initialize: not too often.  The function notes the time.
+ */
 ngx_uint_t ngx_http_mcp_upstream_log_refusal(ngx_http_mcp_upstream_t *u);
 
 

@@ -1,9 +1,8 @@
 
 /*
- * Waiting for another worker, or another request of this one, to put something
- * into the zone.  It rings the doorbell then, with the key of what it put
- * (NGX_MCP_RING_KEY()), and those look again that wait for something of that
- * kind with that key.
+ * A waiter waits until another worker, or another request of this one, puts
+ * something into the zone.  That one then rings the doorbell with a key
+ * (NGX_MCP_RING_KEY()), and all waiters for this kind and key look again.
  */
 
 #ifndef _NGX_HTTP_MCP_WAITER_H_INCLUDED_
@@ -16,30 +15,36 @@
 #include "ngx_mcp_schema.h"
 
 
+/* kinds of things to wait for */
+
 typedef enum {
-    NGX_HTTP_MCP_WAIT_PROFILE = 0,  /* what an upstream is and can */
-    NGX_HTTP_MCP_WAIT_SESSION,      /* a session at an upstream */
+    NGX_HTTP_MCP_WAIT_PROFILE = 0,  /* the profile of an upstream */
+    NGX_HTTP_MCP_WAIT_SESSION,      /* an upstream session */
     NGX_HTTP_MCP_WAIT_SUBSCRIPTION,
     NGX_HTTP_MCP_WAIT_LIST,
-    NGX_HTTP_MCP_WAIT_STREAM,       /* a reader's, to be connected */
+    NGX_HTTP_MCP_WAIT_STREAM,       /* an open stream of a reader */
     NGX_HTTP_MCP_WAIT_KINDS
 } ngx_http_mcp_waiter_e;
 
 
 typedef struct {
-    /* in; it is the caller's memory, and zero else */
+    /* in: the structure is the caller's memory, all other members are zero */
 
     /*
-     * There may be what it waits for.  It waits no more, unless it calls
-     * ngx_http_mcp_waiter_restart(); memory of the waiter may go.
+     * The thing may be there now.  The waiter waits no longer, unless ready()
+     * calls ngx_http_mcp_waiter_restart(); ready() may free the waiter.
      */
     void                    (*ready)(void *data);
 
-    /* the time is over; likewise */
+    /*
+     * The time is over, and the waiter waits no longer; late() may free it.
+     * NULL is allowed if the time is not limited.
+     */
     void                    (*late)(void *data);
     void                     *data;
-    uint32_t                  hash;          /* of what is waited for */
-    unsigned                  cancelable:1;  /* a worker may exit meanwhile */
+    uint32_t                  hash;          /* hash of the thing */
+    unsigned                  cancelable:1;  /* does not keep a worker that
+                                                quits */
 
     /* private */
     ngx_queue_t               queue;         /* linked while it waits */
@@ -51,21 +56,21 @@ typedef struct {
 } ngx_http_mcp_waiter_t;
 
 
-/* for at most so many milliseconds; 0: for ever */
+/* waits for at most this time, ms; 0: without limit */
 void ngx_http_mcp_waiter_start(ngx_http_mcp_waiter_t *w, ngx_mcp_zone_t *zone,
     ngx_uint_t kind, ngx_msec_t time);
 
-/* from ready(): until the end that was set before */
+/* waits again, until the end that was set before; for ready() */
 void ngx_http_mcp_waiter_restart(ngx_http_mcp_waiter_t *w);
 
-/* nothing is called any more; safe for one that does not wait */
+/* stops waiting; neither ready() nor late() is called; may be called always */
 void ngx_http_mcp_waiter_stop(ngx_http_mcp_waiter_t *w);
 
-/* all of this kind with one of these keys; ready() of each is called */
+/* calls ready() of all waiters for this kind with one of these keys */
 void ngx_http_mcp_waiter_wake(ngx_mcp_zone_t *zone, ngx_uint_t kind,
     uint64_t keys);
 
-/* whether any of this kind waits */
+/* whether there is a waiter of this worker for this kind */
 ngx_uint_t ngx_http_mcp_waiter_any(ngx_mcp_zone_t *zone, ngx_uint_t kind);
 
 #define ngx_http_mcp_waiter_waiting(w)  ((w)->queue.next != NULL)
