@@ -6,7 +6,7 @@
 #include "ngx_http_mcp_defaults.h"
 
 
-/* so long that timers of the exchange fire before the upstream's own */
+/* ms; a read time-out longer than all timers of the exchange */
 
 #define NGX_HTTP_MCP_ADAPT_NEVER         1728000000
 
@@ -78,7 +78,10 @@ ngx_http_mcp_adapt_content(ngx_http_request_t *sr)
 
     if (cap->timeout && ngx_http_mcp_adapt_written(sr)) {
 
-        /* theirs holds until the header comes, and the same one after it */
+        /*
+         * The time-out that the user wrote holds: nginx's read timer measures
+         * it until the header comes, and the exchange does after that.
+         */
 
         cap->timeout = u->conf->read_timeout;
         cap->theirs = 1;
@@ -86,7 +89,7 @@ ngx_http_mcp_adapt_content(ngx_http_request_t *sr)
         return rc;
     }
 
-    /* without memory theirs is left to fire */
+    /* without memory nginx's own read time-out holds */
 
     (void) ngx_http_mcp_adapt_patience(x, sr);
 
@@ -139,8 +142,9 @@ ngx_http_mcp_adapt_response(ngx_http_mcp_exchange_t *x, ngx_http_request_t *sr)
 
 
 /*
- * Silence is left to the exchange.  Few last so long that the upstream's own
- * time-out would fire: the others are spared the change of a timer.
+ * From now on the exchange measures the silence.  If nginx's own read time-out
+ * is long, it is replaced only when a response takes long, so that most
+ * exchanges do without a change of the timer.
  */
 
 static ngx_int_t

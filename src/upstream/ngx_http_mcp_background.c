@@ -17,8 +17,8 @@ typedef struct {
     ngx_http_request_t         *request;
     ngx_http_mcp_server_t      *server;
     ngx_event_t                 close;      /* posted */
-    ngx_uint_t                  stays;      /* when the worker quits */
-    ngx_uint_t                  endpoint;   /* its name was used */
+    ngx_uint_t                  stays;      /* a quitting worker waits */
+    ngx_uint_t                  endpoint;   /* the endpoint's name was used */
 
     struct sockaddr_in          sockaddr;
     ngx_http_log_ctx_t          ctx;
@@ -49,11 +49,13 @@ static u_char *ngx_http_mcp_background_log_error(ngx_log_t *log, u_char *buf,
     size_t len);
 
 
-/* variables that speak of TLS, and what nginx computes of a connection */
+/*
+ * Variables that tell of TLS, and nginx's handlers, which ask the connection.
+ */
 
 static struct {
     ngx_str_t                   name;
-    ngx_str_t                   value;      /* by TLS */
+    ngx_str_t                   value;      /* if the server speaks TLS */
     ngx_http_get_variable_pt    get_handler;
     uintptr_t                   data;
 } ngx_http_mcp_background_tls[] = {
@@ -139,7 +141,7 @@ ngx_http_mcp_background_create(ngx_http_conf_ctx_t *conf,
 
     r->internal = 1;
 
-    /* no post_action when it is terminated */
+    /* makes nginx run no post_action when the request is terminated */
 
     r->post_action = 1;
     r->uri_changes = 0;
@@ -239,7 +241,7 @@ ngx_http_mcp_background_connection(ngx_log_t *log)
 
     if (ngx_event_flags & NGX_USE_EPOLL_EVENT) {
 
-        /* nothing will ever happen to the descriptor, and epoll is spared */
+        /* saves calls of epoll: the descriptor never has an event */
 
         c->read->active = 1;
         c->write->active = 1;
@@ -247,7 +249,7 @@ ngx_http_mcp_background_connection(ngx_log_t *log)
 
     c->write->ready = 1;
 
-    /* so that it sees a graceful quit */
+    /* makes nginx close the connection at a graceful quit */
 
     c->idle = 1;
 

@@ -535,7 +535,7 @@ ngx_http_mcp_capture_gather(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
     if (cap->len == 0 && cap->length == (off_t) (size + mark)
         && ngx_http_mcp_capture_unbuffered(x->sr))
     {
-        /* all of it, in a buffer that may be written to */
+        /* the buffer has the whole body, and may be written to */
 
         text.len = size;
         text.data = b->pos;
@@ -596,8 +596,8 @@ ngx_http_mcp_capture_grow(ngx_http_mcp_exchange_t *x, size_t size)
 
 
 /*
- * A large body of unknown length is kept until its end has come, so that one
- * over the limit, or cut, gets an error in place of a part of it.
+ * A large body of unknown length is gathered until its end has come.  If it is
+ * cut or over the limit, the client so gets an error, and not a part of it.
  */
 
 static void
@@ -706,7 +706,7 @@ ngx_http_mcp_capture_pass(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
 }
 
 
-/* the next event, if b has the rest of it */
+/* takes the next event from b, if b has the rest of it */
 
 static void
 ngx_http_mcp_capture_parse(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
@@ -804,7 +804,7 @@ ngx_http_mcp_capture_no_message(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
 }
 
 
-/* likewise the next line */
+/* takes the next line from b, if b has the rest of it */
 
 static void
 ngx_http_mcp_capture_split(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
@@ -863,7 +863,7 @@ ngx_http_mcp_capture_single(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
 
     *text = first;
 
-    /* it is valid as part of what was */
+    /* cannot fail: the element is a part of a valid text */
 
     (void) ngx_mcp_json_scan(x->scan, text);
 }

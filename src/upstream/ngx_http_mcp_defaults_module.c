@@ -17,7 +17,7 @@ typedef struct {
 
 typedef struct {
     ngx_str_t                  uri;         /* without arguments */
-    ngx_str_t                  directive;   /* that names it */
+    ngx_str_t                  directive;   /* directive that names uri */
     u_char                    *file;
     ngx_uint_t                 line;
     ngx_http_core_loc_conf_t  *location;
@@ -116,7 +116,7 @@ static ngx_http_mcp_defaults_proxy_t  ngx_http_mcp_defaults_proxy;
         (loc_conf)[ngx_http_mcp_defaults_proxy.module->ctx_index] + (offset)))
 
 
-/* of the proxy module, which starts with it */
+/* the proxy module's upstream configuration, with which its own one starts */
 
 #define ngx_http_mcp_defaults_upstream(loc_conf)                              \
     ((ngx_http_upstream_conf_t *) ((u_char *)                                 \
@@ -505,10 +505,10 @@ ngx_http_mcp_defaults_fill(ngx_conf_t *cf,
 
 
 /*
- * Servers that are reached on this machine alone take no other Host than its
- * names, many of them: they get the one that they would get without an
- * "upstream" block around their address.  A name with a dot may be that of a
- * host and stays.
+ * Many servers that listen only on this machine refuse any Host but its names.
+ * If all servers of an "upstream" block are on loopback addresses, they get
+ * the Host that they would get without the block.  A name of a block that has
+ * a dot may be that of a host and is not replaced.
  */
 
 static ngx_int_t

@@ -234,7 +234,7 @@ ngx_http_mcp_exchange_start(ngx_http_mcp_exchange_t *x)
         ngx_http_mcp_exchange_set_timer(cap, x->total);
     }
 
-    /* runs what was posted, if nobody up the stack does */
+    /* runs posted requests in a later event, if no caller does */
 
     ngx_post_event(&cap->event, &ngx_posted_events);
 
@@ -351,13 +351,14 @@ ngx_http_mcp_exchange_resume(ngx_http_mcp_exchange_t *x)
 
     ngx_http_mcp_exchange_alive(x);
 
-    /* the next turn of the event loop: others have theirs in between */
+    /* goes on in the next turn of the event loop, so that others have theirs
+       */
 
     ngx_post_event(&cap->event, &ngx_posted_next_events);
 }
 
 
-/* notes that something was received */
+/* notes a sign of life: bytes received, or the end of a pause */
 
 static void
 ngx_http_mcp_exchange_alive(ngx_http_mcp_exchange_t *x)
@@ -378,7 +379,7 @@ ngx_http_mcp_exchange_alive(ngx_http_mcp_exchange_t *x)
 }
 
 
-/* the timer stays where it is if it looks soon enough */
+/* makes the timer fire after this time, ms, or leaves it if it fires before */
 
 static void
 ngx_http_mcp_exchange_set_timer(ngx_http_mcp_capture_t *cap, ngx_msec_t timeout)
@@ -725,7 +726,7 @@ ngx_http_mcp_exchange_run(ngx_http_mcp_exchange_t *x)
         if (!cap->stop && !cap->held && !cap->ended && cap->header
             && ngx_http_mcp_capture_unbuffered(sr))
         {
-            /* goes on reading; r may be gone after it */
+            /* reads on; r may have been freed after this */
 
             ngx_http_set_log_request(sr->connection->log, sr);
             sr->write_event_handler(sr);
@@ -765,7 +766,7 @@ ngx_http_mcp_exchange_run(ngx_http_mcp_exchange_t *x)
 }
 
 
-/* one timer for both time-outs, which looks at the last sign of life */
+/* one timer serves both time-outs: this checks which of them has passed */
 
 static void
 ngx_http_mcp_exchange_timer(ngx_http_mcp_exchange_t *x)
@@ -874,7 +875,7 @@ ngx_http_mcp_exchange_kill(ngx_http_mcp_exchange_t *x)
         return;
     }
 
-    /* without an upstream it runs to its end, and is not listened to */
+    /* without an upstream module the subrequest runs to its end, ignored */
 
     if (ngx_http_mcp_capture_live(sr)) {
         ngx_http_set_log_request(sr->connection->log, sr);

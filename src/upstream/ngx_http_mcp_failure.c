@@ -6,7 +6,7 @@
 #include "ngx_http_mcp_failure.h"
 
 
-/* of a text of the upstream's that goes into a sentence */
+/* bytes of a text of the upstream that are quoted in a sentence, at most */
 
 #define NGX_HTTP_MCP_FAILURE_TEXT  200
 
@@ -358,8 +358,8 @@ ngx_http_mcp_failure_detail(ngx_http_mcp_exchange_t *x,
 
 
 /*
- * Whether the server that was asked is an address of this nginx; one that
- * listens on all addresses is taken to be asked by a loopback one.
+ * Whether the request went to an address on which this nginx listens.  If
+ * nginx listens on all addresses, only a loopback address counts.
  */
 
 static ngx_uint_t

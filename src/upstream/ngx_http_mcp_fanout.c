@@ -142,7 +142,7 @@ ngx_http_mcp_fanout_send(ngx_http_mcp_fanout_t *fanout,
 }
 
 
-/* in a later event than its start */
+/* never called from within ngx_http_mcp_upstream_request_start() */
 
 static void
 ngx_http_mcp_fanout_done(ngx_http_mcp_upstream_request_t *ureq,

@@ -12,7 +12,7 @@
 #define NGX_HTTP_MCP_DELETE_TIME   5000
 
 
-/* in the order in which they are sent to a new session */
+/* steps of a handshake, in their order */
 
 typedef enum {
     ngx_http_mcp_legacy_initialize = 0,
@@ -31,10 +31,13 @@ struct ngx_http_mcp_handshake_s {
     ngx_uint_t                 level;
     ngx_uint_t                 sub;          /* subscriptions so far */
     ngx_http_mcp_scope_t       scope;
-    unsigned                   claimed:1;    /* others wait for it */
+    unsigned                   claimed:1;    /* other requests wait for the
+                                                session */
     unsigned                   initialized:1;
-    unsigned                   newer:1;      /* it wants another revision */
-    unsigned                   unresponsive:1;  /* gets no further requests */
+    unsigned                   newer:1;      /* the upstream wants a newer
+                                                revision */
+    unsigned                   unresponsive:1;  /* the upstream gets no further
+                                                requests */
 };
 
 
@@ -508,7 +511,7 @@ ngx_http_mcp_legacy_done(ngx_http_mcp_exchange_t *x,
                 && ureq->upstream->protocol == NGX_HTTP_MCP_AUTO)
             {
 
-                /* it has become another server */
+                /* another server has taken the place of the upstream */
 
                 ureq->newer = 1;
 
@@ -757,9 +760,8 @@ ngx_http_mcp_legacy_end(ngx_http_mcp_upstream_request_t *ureq)
 
 
 /*
- * An upstream that offers no stream answers 405 (G-01); one that has not
- * noticed yet that the last one ended may answer 409, and one that does not
- * know the event id 400.
+ * An upstream answers 405 if it offers no stream, 409 if it has not noticed
+ * yet that the last stream ended, and 400 if it does not know the event id.
  */
 
 static ngx_uint_t
@@ -794,7 +796,7 @@ ngx_http_mcp_legacy_refused(ngx_http_mcp_upstream_request_t *ureq,
 }
 
 
-/* a client without sessions gets none: what is made for this is ended again */
+/* a client without sessions gets none: a session that is made here is ended */
 
 static ngx_int_t
 ngx_http_mcp_legacy_ask(ngx_http_mcp_exchange_t *x, ngx_mcp_message_t *message)

@@ -8,11 +8,11 @@
 #include "ngx_http_mcp_upstream_message.h"
 
 
-/* a client that only reconnects is not worth closing for */
+/* ms; time in which a client may reconnect before the stream is closed */
 #define NGX_HTTP_MCP_LISTENER_GRACE  10000
 
 
-/* for a caller with a session */
+/* the GET stream of one upstream session, for a caller with a session */
 
 typedef struct {
     ngx_http_mcp_reader_t     reader;
@@ -20,8 +20,9 @@ typedef struct {
     ngx_http_headers_in_t     headers_in;
     ngx_mcp_ref_t             us;           /* upstream session */
     ngx_event_t               grace;
-    ngx_uint_t                serial;       /* of the session it read from */
-    unsigned                  ids:1;        /* events have had them */
+    ngx_uint_t                serial;       /* of the upstream session that was
+                                               read last */
+    unsigned                  ids:1;        /* events have had ids */
     unsigned                  exclusive:1;
 } ngx_http_mcp_listener_t;
 
@@ -57,7 +58,7 @@ ngx_http_mcp_reader_kind_t  ngx_http_mcp_listener_readers = {
     ngx_http_mcp_listener_request,
     NULL,                                  /* filter */
     NULL,                                  /* acknowledged */
-    NULL,                                  /* asked */
+    NULL,                                  /* before_open */
     ngx_http_mcp_listener_opened,
     ngx_http_mcp_listener_event,
     NULL,                                  /* gap */
@@ -158,7 +159,10 @@ ngx_http_mcp_listener_wanted(ngx_http_mcp_reader_t *reader)
         return 1;
     }
 
-    /* a GET may have come just now and found that somebody listens */
+    /*
+     * A GET of the client may have come just now, and found the stream
+     * claimed: looks again after the release.
+     */
 
     ngx_mcp_upstream_session_stream_release(zone, listener->us, 1);
 
@@ -179,7 +183,10 @@ ngx_http_mcp_listener_wanted(ngx_http_mcp_reader_t *reader)
 }
 
 
-/* no call waits for one that the upstream refuses, with whatever status */
+/*
+ * Whether the upstream refuses a stream for an exclusive session: a call must
+ * not wait for the stream then, whatever the status is.
+ */
 
 static ngx_uint_t
 ngx_http_mcp_listener_absent(ngx_http_mcp_reader_t *reader)
@@ -197,7 +204,10 @@ ngx_http_mcp_listener_absent(ngx_http_mcp_reader_t *reader)
 }
 
 
-/* a session for a call is made by the call, with what its caller declares */
+/*
+ * An exclusive session is made only by its call, which declares its caller's
+ * capabilities.
+ */
 
 static ngx_int_t
 ngx_http_mcp_listener_request(ngx_http_mcp_reader_t *reader,
@@ -213,8 +223,8 @@ ngx_http_mcp_listener_request(ngx_http_mcp_reader_t *reader,
 
 
 /*
- * Told is what a client would not have missed without us: a stream that the
- * upstream ends, and that has no ids, has a gap for whoever reads it.
+ * The client is notified only of a gap that it would not have had without this
+ * module.  If a stream without event ids ends, any reader has a gap.
  */
 
 static void
@@ -325,7 +335,10 @@ ngx_http_mcp_listener_event(ngx_http_mcp_reader_t *reader,
 }
 
 
-/* for a call: what it may be asked, and what it may be notified of */
+/*
+ * Whether a message in an exclusive session is not for the call.  Requests
+ * that the call's client cannot get are answered here.
+ */
 
 static ngx_uint_t
 ngx_http_mcp_listener_ignored(ngx_http_mcp_reader_t *reader,
@@ -424,7 +437,9 @@ ngx_http_mcp_listener_doorbell(ngx_mcp_zone_t *zone, uint64_t keys)
 }
 
 
-/* the call that runs in the session has another one at the upstream */
+/*
+ * Whether the call has another upstream session than the stream that is read.
+ */
 
 static ngx_uint_t
 ngx_http_mcp_listener_stale(ngx_http_mcp_reader_t *reader)
@@ -480,7 +495,7 @@ ngx_http_mcp_listener_ended(ngx_http_mcp_reader_t *reader, ngx_uint_t how)
 
     listener = reader->data;
 
-    /* a client whose worker quits comes back */
+    /* if this worker quits, the client comes back to another one */
 
     over = (!ngx_exiting
             && ngx_mcp_session_gets(reader->upstream->zone, reader->owner)

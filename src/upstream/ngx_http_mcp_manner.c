@@ -64,7 +64,7 @@ ngx_http_mcp_manner(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
 
     place = ngx_http_mcp_upstream_tenant(u, tenant, 0);
 
-    /* of one that refused to tell, the zone may know more by now */
+    /* if the upstream refused to be probed, the zone may know more by now */
 
     if (place == NULL || place->what == NGX_MCP_PROFILE_REFUSED) {
         return NULL;

@@ -27,27 +27,33 @@
 #define NGX_HTTP_MCP_MODERN_VERSION     -32022
 
 
-/* one request, from open() on */
+/* data of one upstream request, from open() on */
 
 typedef struct {
     ngx_str_t                 envelope;     /* members of params._meta, raw */
     ngx_uint_t                method;       /* ngx_mcp_method_e */
-    ngx_http_mcp_input_t     *input;        /* that is wanted, or NULL */
-    ngx_http_mcp_input_t     *round;        /* that is given, or NULL */
+    ngx_http_mcp_input_t     *input;        /* input that the upstream wants,
+                                               or NULL */
+    ngx_http_mcp_input_t     *round;        /* input that is being given, or
+                                               NULL */
     ngx_uint_t                rounds;
-    ngx_str_t                 client_id;    /* raw, where it was sent again */
-    ngx_str_t                 id;           /* with this one */
-    ngx_str_t                 tool;         /* raw, of the list; or empty */
-    ngx_http_mcp_tools_t     *tools;        /* the list that is read */
-    ngx_http_mcp_scope_t      scope;        /* for that */
-    ngx_str_t                 cursor;       /* raw, of its next page */
+    ngx_str_t                 client_id;    /* raw id of the client, if the
+                                               message was sent again */
+    ngx_str_t                 id;           /* id of the message then */
+    ngx_str_t                 tool;         /* raw entry of the list, or empty
+                                               */
+    ngx_http_mcp_tools_t     *tools;        /* the list that is being read */
+    ngx_http_mcp_scope_t      scope;        /* scope of tools/list */
+    ngx_str_t                 cursor;       /* raw cursor of the next page */
     ngx_uint_t                pages;
     unsigned                  listed:1;     /* tool is known */
     unsigned                  again:1;      /* headers were refused: the list
-                                               is read, and it is sent, */
-    unsigned                  refreshed:1;  /* or was, again */
-    unsigned                  acknowledged:1;  /* the filter of a stream */
-    unsigned                  nothing:1;    /* it notifies of nothing */
+                                               is read before the message is
+                                               sent again */
+    unsigned                  refreshed:1;  /* the message was sent again */
+    unsigned                  acknowledged:1;  /* the upstream has accepted the
+                                               filter of a stream */
+    unsigned                  nothing:1;    /* it accepted no resource */
 } ngx_http_mcp_modern_own_t;
 
 
@@ -253,8 +259,8 @@ ngx_http_mcp_modern_open(ngx_http_mcp_upstream_request_t *ureq)
 
 
 /*
- * Some arguments of a tool are to be repeated in headers: which, is in the
- * upstream's list, which is read first where it is not known.
+ * Some arguments of a tool have to be repeated in headers.  The upstream's
+ * list of tools tells which ones; if the list is not known, it is read first.
  */
 
 static ngx_int_t
@@ -1289,7 +1295,7 @@ ngx_http_mcp_modern_acknowledged(ngx_http_mcp_upstream_request_t *ureq,
         return NGX_DECLINED;
     }
 
-    /* it is looked at while the stream is open */
+    /* the user looks at the copy while the stream is open */
 
     if (ngx_http_mcp_string_copy(ureq->r->pool, &ureq->acknowledged,
                                  &ureq->acknowledged)

@@ -12,7 +12,7 @@
 /* ms; how often the use of a record is noted in it */
 #define NGX_HTTP_MCP_POOLED_TOUCH  (NGX_MCP_SHARED_TIMEOUT / 2)
 
-/* no list key begins so */
+/* list keys of such sessions begin so; no configured list key does */
 #define NGX_HTTP_MCP_POOLED_KEY    "\0pooled\0"
 
 
@@ -69,7 +69,7 @@ ngx_http_mcp_pooled_open(ngx_http_mcp_upstream_request_t *ureq)
 
     ngx_memzero(&in, sizeof(ngx_mcp_shared_t));
 
-    /* lists may be others for those who can be asked for something */
+    /* the upstream's lists may depend on declared capabilities */
 
     declared = ngx_mcp_declared(&ureq->capabilities);
     ngx_str_null(&ureq->capabilities);
@@ -124,7 +124,7 @@ ngx_http_mcp_pooled_open(ngx_http_mcp_upstream_request_t *ureq)
 }
 
 
-/* a raw string, which is the id and the progress token */
+/* makes a raw string that serves as the id and as the progress token */
 
 static ngx_int_t
 ngx_http_mcp_pooled_mint(ngx_http_mcp_upstream_request_t *ureq)
@@ -242,8 +242,9 @@ ngx_http_mcp_pooled_message(ngx_http_mcp_upstream_request_t *ureq,
 
 
 /*
- * In its place, where it is not longer, else in room that messages share: a
- * request may have many of them.
+ * Replaces a member of the message: in place if the value is not longer, else
+ * in ureq->room, which all messages of the request share, as there may be
+ * many.
  */
 
 static ngx_int_t

@@ -136,7 +136,7 @@ ngx_http_mcp_profile_is(ngx_http_mcp_upstream_t *u,
         return ngx_http_mcp_profile_of(u, &info->key);
     }
 
-    /* there may be one of its own of a former configuration */
+    /* the zone may have an unshared profile of a former configuration */
 
     return (!info->own && ngx_http_mcp_profile_of(u->first, &info->key))
            || (info->epoch == u->epoch
@@ -233,7 +233,7 @@ ngx_http_mcp_profile_peek(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
 }
 
 
-/* this worker knows it from now on */
+/* notes the profile in this worker's record of the upstream */
 
 static void
 ngx_http_mcp_profile_note(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
@@ -660,8 +660,10 @@ ngx_http_mcp_probe_done(ngx_http_mcp_exchange_t *x,
 
 
 /*
- * What comes of it is not for the other endpoints: it goes on for its own, as
- * do others for theirs.  NGX_OK; NGX_DONE: that is known already, it is over.
+ * The probe made use of the endpoint's name, so its profile is not for other
+ * endpoints; each of them probes for itself.  NGX_OK: the probe goes on for
+ * its own endpoint; NGX_DONE: the profile of this is known already, or there
+ * is no memory, and the probe has ended.
  */
 
 static ngx_int_t
@@ -801,7 +803,7 @@ ngx_http_mcp_probe_put(ngx_http_mcp_probe_t *probe, ngx_uint_t what)
                             &probe->profile)
         != NGX_OK && what != NGX_MCP_PROFILE_UNKNOWN)
     {
-        /* those who wait for it must not ask again at once */
+        /* requests that wait for the profile must not probe again at once */
 
         ngx_memzero(&failure, sizeof(ngx_http_mcp_failure_t));
 

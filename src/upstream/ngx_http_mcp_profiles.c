@@ -145,7 +145,7 @@ ngx_http_mcp_profiles_look(ngx_http_mcp_profiles_one_t *one)
 }
 
 
-/* how long to wait for more of them, ms */
+/* the time to wait for more profiles, ms; 0: no longer */
 
 static ngx_msec_t
 ngx_http_mcp_profiles_wait(ngx_http_mcp_profiles_t *profiles)
@@ -199,8 +199,8 @@ ngx_http_mcp_profiles_wait(ngx_http_mcp_profiles_t *profiles)
 
 
 /*
- * Others may wait for it already, or have waited in vain a moment ago: not each
- * client waits as long.
+ * The time to wait for this upstream, ms.  It is shorter if other clients are
+ * waiting already, and 0 if they have waited in vain a moment ago.
  */
 
 static ngx_msec_t
@@ -288,7 +288,7 @@ ngx_http_mcp_profiles_timeout(ngx_event_t *ev)
 }
 
 
-/* those that were not settled in time are left out */
+/* leaves out the upstreams whose profiles were not settled in time */
 
 static void
 ngx_http_mcp_profiles_end(ngx_http_mcp_profiles_t *profiles)

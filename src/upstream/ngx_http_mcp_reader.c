@@ -653,7 +653,7 @@ ngx_http_mcp_reader_message(ngx_http_mcp_upstream_request_t *ureq,
         id = ureq->x->sse->id;
     }
 
-    /* messages without an id may stand between those that have one */
+    /* a message without an id leaves the last event id as it is */
 
     if (id.len || ureq->x->feed) {
         ngx_http_mcp_reader_set_id(reader, &id);

@@ -43,7 +43,7 @@ ngx_http_mcp_manner_t  ngx_http_mcp_rpc = {
 };
 
 
-/* in the order in which it is probed for them */
+/* the lists of an rpc upstream, in the order in which it is probed for them */
 
 static struct {
     ngx_str_t   method;

@@ -140,7 +140,8 @@ ngx_http_mcp_upstream_message_duplicate(ngx_http_mcp_upstream_request_t *ureq,
 
     if (change) {
 
-        /* it is said on the shared session as well, if there is one */
+        /* a shared upstream session, if there is one, gets the change as well
+           */
 
         if (ngx_mcp_list_signal_session(u->zone, caller->session, &u->name,
                                         change->kinds, !u->listen))
@@ -364,7 +365,7 @@ ngx_http_mcp_update_timeout(ngx_event_t *ev)
 }
 
 
-/* the session with this id may wait for it */
+/* records the update for calls of the session with this id */
 
 static void
 ngx_http_mcp_update_record(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,

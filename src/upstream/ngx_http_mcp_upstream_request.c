@@ -26,7 +26,9 @@ typedef enum {
 } ngx_http_mcp_upstream_request_step_e;
 
 
-/* of the exchanges, those with the message, not with the rest of its answer */
+/*
+ * Whether the exchange sends the message or opens a stream: not a resumption.
+ */
 
 #define ngx_http_mcp_upstream_request_sends(ureq)                             \
     ((ureq)->step == ngx_http_mcp_upstream_request_send || (ureq)->get_stream)
@@ -253,7 +255,10 @@ ngx_http_mcp_upstream_request_step(ngx_http_mcp_upstream_request_t *ureq)
 }
 
 
-/* NGX_OK: the manner is known; NGX_AGAIN: waits, or has failed */
+/*
+ * Finds the manner.  NGX_OK; NGX_AGAIN: the request waits for the profile, or
+ * has failed; NGX_ERROR.
+ */
 
 static ngx_int_t
 ngx_http_mcp_upstream_request_get_profile(ngx_http_mcp_upstream_request_t *ureq)
@@ -319,7 +324,7 @@ ngx_http_mcp_upstream_request_absent(ngx_http_mcp_upstream_request_t *ureq,
 }
 
 
-/* for what another may do, in another worker: this one must not exit */
+/* another worker may do what the request waits for */
 
 void
 ngx_http_mcp_upstream_request_wait(ngx_http_mcp_upstream_request_t *ureq,
@@ -707,7 +712,7 @@ ngx_http_mcp_upstream_request_heal(ngx_http_mcp_upstream_request_t *ureq)
 }
 
 
-/* an upstream may end a stream early, and go on when it is resumed */
+/* whether the stream, which the upstream ended early, is resumed */
 
 static ngx_uint_t
 ngx_http_mcp_upstream_request_resumes(ngx_http_mcp_upstream_request_t *ureq,
@@ -749,7 +754,7 @@ ngx_http_mcp_upstream_request_resumes(ngx_http_mcp_upstream_request_t *ureq,
 }
 
 
-/* the end, for whatever reason, of one that has started */
+/* ends a request that has started, for any reason */
 
 void
 ngx_http_mcp_upstream_request_end(ngx_http_mcp_upstream_request_t *ureq,
@@ -792,7 +797,7 @@ ngx_http_mcp_upstream_request_stopped(ngx_http_mcp_upstream_request_t *ureq)
 
     if (ureq->aborted) {
 
-        /* half a session is ended; a request that waits for it makes one */
+        /* the unfinished session is ended; a request that waits makes one */
 
         (void) ureq->manner->end(ureq);
 

@@ -1,20 +1,27 @@
 
-/* * One request to an upstream, from finding out its kind to the end of the
-   last * exchange. * * find out -> open -> send -> done * ^ | | * +--- heal
-   ---+---------+--- resume (GET, Last-Event-ID) -+ *
-   +---------------------------------+ * * The kind of the upstream is
-   configured or in its profile * (ngx_http_mcp_profile.h). The kind has a
-   manner (ngx_http_mcp_manner.h), in * which are all differences between kinds
-   of upstreams. open() of the manner * makes the upstream ready for the
-   message. If the upstream keeps sessions, * open() finds the caller's
-   upstream session, waits for another request that * makes the session, or
-   makes it, with the client's own initialize, level and * subscriptions. If
-   the upstream has forgotten the session, or is of another * kind by now, the
-   request is healed: it is begun again, once, because the * message cannot
-   have run. A stream that ends before the answer is resumed. * * An upstream
-   request lives in r->pool, where r is the request of a client or a *
-   background request; the code is the same. Handlers are called as those of an
-   * exchange; ureq->x is the exchange under way. */
+/*
+ * One request to an upstream, from finding out its kind to the end of the last
+ * exchange.
+ *
+ *     find out  ->  open  ->  send  ->  done
+ *        ^            |         |
+ *        +--- heal ---+---------+--- resume (GET, Last-Event-ID) -+
+ *                               +---------------------------------+
+ *
+ * The kind of the upstream is configured or in its profile
+ * (ngx_http_mcp_profile.h).  The kind has a manner (ngx_http_mcp_manner.h), in
+ * which are all differences between kinds of upstreams.  open() of the manner
+ * makes the upstream ready for the message.  If the upstream keeps sessions,
+ * open() finds the caller's upstream session, waits for another request that
+ * makes the session, or makes it, with the client's own initialize, level and
+ * subscriptions.  If the upstream has forgotten the session, or is of another
+ * kind by now, the request is healed: it is begun again, once, because the
+ * message cannot have run.  A stream that ends before the answer is resumed.
+ *
+ * An upstream request lives in r->pool, where r is the request of a client or
+ * a background request; the code is the same.  Handlers are called as those of
+ * an exchange; ureq->x is the exchange under way.
+ */
 
 #ifndef _NGX_HTTP_MCP_UPSTREAM_REQUEST_H_INCLUDED_
 #define _NGX_HTTP_MCP_UPSTREAM_REQUEST_H_INCLUDED_
@@ -49,23 +56,28 @@ struct ngx_http_mcp_upstream_request_s {
     ngx_str_t                         client;
     ngx_uint_t                        level;
 
-    /* * For a caller without a session: writes its principal to *key, in
-       r->pool, * and sets ureq->session. Callers with the same principal share
-       sessions * at the upstream. NGX_OK or NGX_ERROR. NULL: the caller has a
-       session. */
+    /*
+     * For a caller without a session: writes its principal to *key, in
+     * r->pool, and sets ureq->session.  Callers with the same principal share
+     * sessions at the upstream.  NGX_OK or NGX_ERROR.  NULL: the caller has a
+     * session.
+     */
     ngx_int_t (*principal)(ngx_http_mcp_upstream_request_t *ureq,
                   ngx_str_t *key);
 
-    /* * Gives a caller without a session an exclusive session: sets
-       ureq->owner, * ureq->session and ureq->capabilities. NGX_OK; NGX_AGAIN:
-       the request has * failed; NGX_ERROR. NULL: the caller shares an upstream
-       session. */
+    /*
+     * Gives a caller without a session an exclusive session: sets ureq->owner,
+     * ureq->session and ureq->capabilities.  NGX_OK; NGX_AGAIN: the request
+     * has failed; NGX_ERROR.  NULL: the caller shares an upstream session.
+     */
     ngx_int_t (*exclusive)(ngx_http_mcp_upstream_request_t *ureq);
 
-    /* * The exclusive session has been made. NGX_OK: the message may be sent;
-       * NGX_AGAIN: the request waits for ngx_http_mcp_upstream_request_wake(),
-       or * for the time of ngx_http_mcp_upstream_request_later(), and then
-       ready() * is called again. */
+    /*
+     * The exclusive session has been made.  NGX_OK: the message may be sent;
+     * NGX_AGAIN: the request waits for ngx_http_mcp_upstream_request_wake(),
+     * or for the time of ngx_http_mcp_upstream_request_later(), and then
+     * ready() is called again.
+     */
     ngx_int_t (*ready)(ngx_http_mcp_upstream_request_t *ureq);
 
     ngx_http_mcp_scope_t              scope;      /* of the message */
@@ -97,20 +109,24 @@ struct ngx_http_mcp_upstream_request_s {
     /* the GET stream is about to be asked for on ureq->us; may be NULL */
     void      (*before_stream)(ngx_http_mcp_upstream_request_t *ureq);
 
-    /* * Gives the resources whose updates the stream has to carry, if the
-       request * that opens the stream names them: a raw array, from r->pool.
-       NGX_OK or * NGX_ERROR. May be NULL. */
+    /*
+     * Gives the resources whose updates the stream has to carry, if the
+     * request that opens the stream names them: a raw array, from r->pool.
+     * NGX_OK or NGX_ERROR.  May be NULL.
+     */
     ngx_int_t (*filter)(ngx_http_mcp_upstream_request_t *ureq,
                   ngx_str_t *uris);
 
     /* the answer is a stream; may be NULL */
     void      (*stream_opened)(ngx_http_mcp_upstream_request_t *ureq);
 
-    /* * The upstream wants input before it answers (ngx_http_mcp_input.h). *
-       NGX_OK: the client is asked, and then *
-       ngx_http_mcp_upstream_request_answered() is called, or the request is *
-       closed or aborted; NGX_DECLINED: the client cannot be asked. May be
-       NULL. */
+    /*
+     * The upstream wants input before it answers (ngx_http_mcp_input.h).
+     * NGX_OK: the client is asked, and then
+     * ngx_http_mcp_upstream_request_answered() is called, or the request is
+     * closed or aborted; NGX_DECLINED: the client cannot be asked.  May be
+     * NULL.
+     */
     ngx_int_t (*input)(ngx_http_mcp_upstream_request_t *ureq,
                   ngx_http_mcp_input_t *input);
 
@@ -195,9 +211,11 @@ struct ngx_http_mcp_upstream_request_s {
 };
 
 
-/* * Starts the request, after its "in" members were set. NGX_OK: done() will
-   be * called; NGX_DECLINED: ureq->existing is set and there is no upstream
-   session, * or the message is not for this upstream; NGX_ERROR. */
+/*
+ * Starts the request, after its "in" members were set.  NGX_OK: done() will be
+ * called; NGX_DECLINED: ureq->existing is set and there is no upstream
+ * session, or the message is not for this upstream; NGX_ERROR.
+ */
 ngx_int_t ngx_http_mcp_upstream_request_start(
     ngx_http_mcp_upstream_request_t *ureq);
 
@@ -222,8 +240,10 @@ void ngx_http_mcp_upstream_request_cleanup(
     ngx_http_mcp_upstream_request_t *ureq);
 
 
-/* * The function lost() for manners without sessions: the upstream may have
-   become * a server that wants a session. */
+/*
+ * The function lost() for manners without sessions: the upstream may have
+ * become a server that wants a session.
+ */
 ngx_uint_t ngx_http_mcp_upstream_request_refused(
     ngx_http_mcp_upstream_request_t *ureq, ngx_uint_t status);
 
@@ -232,15 +252,19 @@ ngx_uint_t ngx_http_mcp_upstream_request_absent(
     ngx_http_mcp_upstream_request_t *ureq, ngx_http_mcp_outcome_e outcome);
 
 
-/* * Makes an upstream request on a background request. Sets r, upstream,
-   tenant, * capabilities and the cleanup. headers: of a client, which are
-   copied and * passed on, or NULL. NULL: no memory or no connection. */
+/*
+ * Makes an upstream request on a background request.  Sets r, upstream,
+ * tenant, capabilities and the cleanup.  headers: of a client, which are
+ * copied and passed on, or NULL.  NULL: no memory or no connection.
+ */
 ngx_http_mcp_upstream_request_t *ngx_http_mcp_upstream_request_create(
     ngx_http_mcp_upstream_t *u, ngx_http_mcp_audience_t *audience,
     ngx_http_headers_in_t *headers);
 
-/* * Composes the message of such a request: sets its scope and body. id: raw,
-   or * empty for a notification. Strings are copied. NGX_OK or NGX_ERROR. */
+/*
+ * Composes the message of such a request: sets its scope and body.  id: raw,
+ * or empty for a notification.  Strings are copied.  NGX_OK or NGX_ERROR.
+ */
 ngx_int_t ngx_http_mcp_upstream_request_compose(
     ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *id, ngx_str_t *method,
     ngx_str_t *params);

@@ -85,7 +85,7 @@ ngx_http_mcp_waiter_wake(ngx_mcp_zone_t *zone, ngx_uint_t kind, uint64_t keys)
     ngx_queue_t            *q, *queue, woken;
     ngx_http_mcp_waiter_t  *w;
 
-    /* one that waits again is not woken again in this turn */
+    /* a waiter that waits again is not called twice in this turn */
 
     ngx_queue_init(&woken);
 
