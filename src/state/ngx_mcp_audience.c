@@ -108,7 +108,7 @@ ngx_mcp_audience_sync(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
 }
 
 
-/* runs in steps: if this process dies, another one starts over */
+/* runs in steps; if this process dies, another one starts again */
 
 static ngx_int_t
 ngx_mcp_audience_sync_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
@@ -216,7 +216,7 @@ ngx_mcp_audience_sync_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
 }
 
 
-/* new versions, as workers' copies of the lists are out of date */
+/* sets the layout, and new versions: copies in workers are out of date */
 
 static void
 ngx_mcp_audience_layout_locked(ngx_mcp_zone_t *zone,
@@ -233,7 +233,7 @@ ngx_mcp_audience_layout_locked(ngx_mcp_zone_t *zone,
 }
 
 
-/* lists that passed came from what an older configuration names */
+/* drops lists that passed under an older configuration */
 
 static void
 ngx_mcp_audience_older_locked(ngx_mcp_zone_t *zone,
@@ -277,7 +277,7 @@ ngx_mcp_audience_passed_locked(ngx_mcp_zone_t *zone,
 }
 
 
-/* the caller links the part; NULL: there is no room, or no audience any more */
+/* makes a part, which the caller links; NULL: no room, or no audience */
 
 static ngx_mcp_part_sh_t *
 ngx_mcp_audience_add_part_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
@@ -766,7 +766,7 @@ ngx_mcp_audience_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_audience_sh_t *a)
 }
 
 
-/* drops the audience that was unused for longest, but not this one */
+/* drops the audience that was unused for longest, except "but" */
 
 ngx_int_t
 ngx_mcp_audience_reclaim_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t but)

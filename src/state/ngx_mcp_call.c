@@ -441,8 +441,8 @@ ngx_mcp_call_cancel(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, ngx_str_t *id,
 
 
 /*
- * It is unknown whether an answer in transit has arrived, so the channel gets
- * the error only if it has no answer.
+ * Ends a call whose worker died.  Its channel gets an error as the answer,
+ * unless the answer is there already.
  */
 
 void
@@ -625,7 +625,7 @@ ngx_mcp_token_session(ngx_mcp_zone_t *zone, ngx_mcp_token_t *t, ngx_str_t *id)
 }
 
 
-/* calls have no index by token, so that all running calls are compared */
+/* compares all running calls, as there is no index by progress token */
 
 static void
 ngx_mcp_token_all(ngx_mcp_zone_t *zone, ngx_mcp_token_t *t)

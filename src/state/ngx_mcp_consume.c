@@ -117,8 +117,8 @@ ngx_mcp_consume_unfinished_locked(ngx_mcp_zone_t *zone,
 
 
 /*
- * Whether the other reader has read it.  If not, this one has, for as long as
- * both read.
+ * Whether the other reader of an overlap has read the text.  If not, notes
+ * that this reader has, while both read.
  */
 
 static ngx_uint_t

@@ -237,7 +237,7 @@ ngx_mcp_groups_init(ngx_mcp_groups_t *groups, ngx_str_t *endpoint,
 }
 
 
-/* NGX_OK, or NGX_DONE behind the last */
+/* NGX_OK: *ref is the next group; NGX_DONE: there are no more */
 
 ngx_int_t
 ngx_mcp_groups_next(ngx_mcp_zone_t *zone, ngx_mcp_groups_t *groups,
@@ -338,9 +338,9 @@ ngx_mcp_group_count_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
 
 
 /*
- * The log of a group that lost its last session may be long: a part of it goes
- * at once, the rest with the sweeps.  Topics go when they are idle.  With its
- * last group an endpoint goes, in the same way.
+ * The log of a group that lost its last session may be long: a part of it is
+ * dropped at once, the rest by sweeps.  Topics are dropped when they are idle.
+ * An endpoint that lost its last group is dropped in the same way.
  */
 
 void

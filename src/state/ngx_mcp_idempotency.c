@@ -51,7 +51,7 @@ ngx_mcp_idempotency_find_locked(ngx_mcp_zone_t *zone, uint64_t key)
 }
 
 
-/* replaces the oldest id */
+/* adds an id in place of the oldest one */
 
 ngx_mcp_idempotency_sh_t *
 ngx_mcp_idempotency_add_locked(ngx_mcp_zone_t *zone, uint64_t key,

@@ -63,7 +63,7 @@ ngx_mcp_interest_find_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t us,
 }
 
 
-/* counts one more user; the first one makes it, its room was reserved */
+/* adds a user; the first one makes the interest, whose room was reserved */
 
 ngx_mcp_interest_sh_t *
 ngx_mcp_interest_add_locked(ngx_mcp_zone_t *zone,
@@ -166,7 +166,7 @@ ngx_mcp_interest_acquire(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
 }
 
 
-/* interests with work to do come first */
+/* moves an interest with work to do to the front, another one to the end */
 
 static void
 ngx_mcp_interest_order_locked(ngx_mcp_zone_t *zone, ngx_mcp_interest_sh_t *in)
@@ -408,7 +408,7 @@ ngx_mcp_interest_done(ngx_mcp_zone_t *zone, uint32_t fence,
 }
 
 
-/* these are at the end of the list: interests with work to do come first */
+/* searches from the end, as interests with work to do come first */
 
 ngx_int_t
 ngx_mcp_interest_made(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
@@ -467,8 +467,9 @@ ngx_mcp_interest_made(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
 
 
 /*
- * A part of them under each hold of the lock; it begins again when the one at
- * which it would go on is gone, and one may be there twice then.
+ * Reads a part of the interests under each hold of the lock, and begins again
+ * if the interest at which it stopped is gone, a few times at most.  An
+ * interest that is moved in the list meanwhile may be missing or listed twice.
  */
 
 ngx_int_t

@@ -411,7 +411,7 @@ ngx_mcp_list_signal_session(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
 }
 
 
-/* NULL: the part or its audience is gone */
+/* finds a part and returns its audience; NULL: one of them is gone */
 
 static ngx_mcp_audience_sh_t *
 ngx_mcp_list_part_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t part,
@@ -502,8 +502,10 @@ ngx_mcp_list_keep(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
 
 
 /*
- * As ngx_mcp_list_put(), but after NGX_DECLINED it is as before.  forgotten:
- * NULL, or the list passed, and clients are not told that it differs.
+ * Stores a list and returns the same as ngx_mcp_list_put(), but changes
+ * nothing before NGX_DECLINED.  forgotten: the list passed
+ * (ngx_mcp_list_keep()), and clients are not notified of a change; NULL: it
+ * was fetched.
  */
 
 static ngx_int_t
@@ -600,7 +602,7 @@ ngx_mcp_list_store(ngx_mcp_zone_t *zone, ngx_mcp_ref_t part, ngx_uint_t kind,
 }
 
 
-/* a list that is as it was is not written again */
+/* an unchanged list is not written again */
 
 ngx_int_t
 ngx_mcp_list_confirm(ngx_mcp_zone_t *zone, ngx_mcp_ref_t part,
@@ -646,7 +648,7 @@ ngx_mcp_list_confirm(ngx_mcp_zone_t *zone, ngx_mcp_ref_t part,
 }
 
 
-/* whether clients, who may not have seen a stored list, saw another one */
+/* whether the list differs from the one that clients saw, stored or not */
 
 static ngx_uint_t
 ngx_mcp_list_differs(ngx_mcp_zone_t *zone, ngx_mcp_list_state_sh_t *k,
@@ -664,7 +666,7 @@ ngx_mcp_list_differs(ngx_mcp_zone_t *zone, ngx_mcp_list_state_sh_t *k,
 }
 
 
-/* the caller has noted the audience and the part in the journal */
+/* notes a change; the caller has touched the audience and the part */
 
 static void
 ngx_mcp_list_changed_locked(ngx_mcp_zone_t *zone, ngx_mcp_part_sh_t *p,

@@ -64,7 +64,7 @@ typedef struct {
 } ngx_mcp_load_t;
 
 
-/* a: the attributes of the entity */
+/* loads an entity; a: its attributes */
 
 typedef void (*ngx_mcp_load_pt)(ngx_mcp_load_t *load,
     ngx_mcp_load_entity_t *entity, ngx_str_t *a);
@@ -162,7 +162,7 @@ static ngx_mcp_load_kind_t  ngx_mcp_load_kinds[] = {
 };
 
 
-/* in this order; the parts of an entity are loaded with it */
+/* the order of loading; the parts of an entity are loaded with it */
 
 static ngx_mcp_load_step_t  ngx_mcp_load_steps[] = {
     { NGX_MCP_LOAD_GROUPS, 1, ngx_mcp_load_group_locked },
@@ -1008,8 +1008,8 @@ ngx_mcp_load_subscription(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity,
 
 
 /*
- * The upstream has accepted the subscription: there is no work, so it comes
- * last.
+ * Marks an interest as accepted by the upstream; as there is no work to do, it
+ * is moved to the end of the list.
  */
 
 static void
@@ -1359,8 +1359,8 @@ ngx_mcp_load_id_locked(ngx_mcp_load_t *load,
 
 
 /*
- * Each subscriber gets a gap; a group that nobody needs goes, and that of all
- * tenants with the last one.
+ * Gives a gap to each subscriber of a group, and drops a group that nobody
+ * needs; the record of all tenants is dropped with the last group.
  */
 
 static void

@@ -373,7 +373,7 @@ ngx_mcp_channels_evictable_locked(ngx_mcp_zone_t *zone, uint32_t n)
 }
 
 
-/* the oldest event, if it was read or no stream carries the channel */
+/* the oldest event if it was read or no stream carries the channel; or NULL */
 
 static ngx_mcp_event_sh_t *
 ngx_mcp_channel_evictable_locked(ngx_mcp_zone_t *zone, ngx_mcp_call_sh_t *c)
@@ -467,7 +467,7 @@ ngx_mcp_log_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_event_sh_t *e)
 }
 
 
-/* returns the call that had the event, or NULL */
+/* frees an event; returns the call that had it, or NULL */
 
 static ngx_mcp_call_sh_t *
 ngx_mcp_log_free_locked(ngx_mcp_zone_t *zone, ngx_mcp_event_sh_t *e)

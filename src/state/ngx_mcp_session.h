@@ -23,10 +23,11 @@ typedef struct {
     ngx_str_t               endpoint;
     ngx_str_t               tenant;
     ngx_str_t               identity;
-    ngx_str_t               client;       /* the payer; empty: its tenant */
-    uint64_t                account;      /* hash of that; 0: as above.  The
-                                             session is restored then: all room
-                                             is for it */
+    ngx_str_t               client;       /* the payer; empty: the tenant pays
+                                             for all its sessions */
+    uint64_t                account;      /* key of the payer's account, if the
+                                             session is restored: then it may
+                                             take all room; 0: "client" pays */
 
     /* raw "params" of the client's initialize, at most 4k, for upstream
        sessions */
@@ -39,13 +40,15 @@ typedef struct {
 
     ngx_str_t               list_key;     /* of its audience: a letter, and
                                              more (ngx_mcp_declared.h) */
-    ngx_uint_t              own_lists;    /* not those of an audience */
-    ngx_uint_t              listens;      /* a subscriber without a client's
-                                             session (subscriptions/listen): it
-                                             ends with its stream, and no
-                                             client may use its id */
-    ngx_uint_t              exclusive;    /* of calls that have none of their
-                                             own (ngx_mcp_parked.h) */
+    ngx_uint_t              own_lists;    /* it gets its lists from upstreams,
+                                             not from an audience */
+    ngx_uint_t              listens;      /* it is a subscriber without a
+                                             client's session
+                                             (subscriptions/listen): it ends
+                                             with its stream, and no client may
+                                             use its id */
+    ngx_uint_t              exclusive;    /* it is for calls of clients without
+                                             a session (ngx_mcp_parked.h) */
     ngx_str_t               limit_key;
     ngx_uint_t              limit;        /* sessions per key, 0: no limit */
     ngx_msec_t              timeout;      /* mcp_session_timeout */
@@ -56,7 +59,7 @@ typedef struct {
 /* a copy of what a request needs; strings point into "text" */
 
 typedef struct {
-    /* in: of the client, that come now */
+    /* in: the number of requests of the client that come now */
     ngx_uint_t              requests;
 
     ngx_mcp_ref_t           ref;
@@ -67,11 +70,11 @@ typedef struct {
     ngx_uint_t              streams;      /* open GETs */
     ngx_uint_t              calls;        /* running */
     uint64_t                created;      /* ms since the epoch */
-    uint64_t                seen;
-    uint64_t                before;       /* seen by the request before */
-    ngx_mcp_ref_t           listed;       /* audience it has lists of */
+    uint64_t                seen;         /* likewise: by this request */
+    uint64_t                before;       /* likewise: by the request before */
+    ngx_mcp_ref_t           listed;       /* audience whose lists it gets */
     uint64_t                audience;     /* hash of its list key */
-    u_char                  letter;       /* its first one */
+    u_char                  letter;       /* first letter of its list key */
     ngx_uint_t              own_lists;
     ngx_str_t               client_name;  /* at most 64 bytes */
     ngx_str_t               client_version;
@@ -80,8 +83,8 @@ typedef struct {
 
 
 /*
- * NGX_OK and *ref; NGX_BUSY when the limit is reached; NGX_DECLINED when the
- * zone is full and nothing can be reclaimed.
+ * Creates a session.  NGX_OK: *ref is set; NGX_BUSY: the limit is reached;
+ * NGX_DECLINED: the zone is full and nothing can be reclaimed.
  */
 ngx_int_t ngx_mcp_session_create(ngx_mcp_zone_t *zone,
     ngx_mcp_session_new_t *in, ngx_mcp_ref_t *ref);
@@ -91,7 +94,7 @@ const char *ngx_mcp_room_refusal(ngx_mcp_zone_t *zone);
 
 /*
  * The revision of a live session of this endpoint with this id; 0: there is
- * none.  Touches nothing.
+ * none.  Does not count as a use of the session.
  */
 ngx_uint_t ngx_mcp_session_exists(ngx_mcp_zone_t *zone, ngx_str_t *id,
     ngx_str_t *endpoint);
@@ -105,7 +108,7 @@ ngx_int_t ngx_mcp_session_find(ngx_mcp_zone_t *zone, ngx_str_t *id,
     ngx_str_t *endpoint, ngx_str_t *tenant, ngx_str_t *identity,
     ngx_mcp_session_t *out);
 
-/* more of a live session; NGX_DECLINED if it has ended */
+/* more of a live session; NGX_OK; NGX_DECLINED: it has ended */
 
 typedef struct {
     ngx_uint_t              level;        /* ngx_mcp_level_e */
@@ -120,20 +123,21 @@ ngx_int_t ngx_mcp_session_info(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_mcp_session_info_t *info);
 
 /*
- * Raw initialize params, copied to pool, and ngx_mcp_level_e if that is not
- * NULL; NGX_DECLINED if the session ended.
+ * Copies the raw initialize params of a session to pool; *level becomes its
+ * ngx_mcp_level_e, unless level is NULL.  NGX_OK; NGX_DECLINED: the session
+ * has ended; NGX_ERROR: no memory.
  */
 ngx_int_t ngx_mcp_session_initialize(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t session, ngx_pool_t *pool, ngx_str_t *out,
     ngx_uint_t *level);
 
-/* likewise the list key of its audience */
+/* copies the list key of its audience to pool; the result is as above */
 ngx_int_t ngx_mcp_session_list_key(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t session, ngx_pool_t *pool, ngx_str_t *out);
 
 /*
- * Subscribers of an endpoint and tenant that listen; gets: and sessions with a
- * GET stream.
+ * The number of subscribers of an endpoint and tenant that listen; gets: and
+ * of sessions with a GET stream.
  */
 ngx_uint_t ngx_mcp_group_listens(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
     ngx_str_t *tenant, ngx_uint_t gets);
@@ -141,8 +145,9 @@ ngx_uint_t ngx_mcp_group_listens(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
 #define NGX_MCP_GROUP_TENANTS  32
 
 /*
- * Up to NGX_MCP_GROUP_TENANTS tenants that have some; *serial is 0 at first.
- * Their number; 0: no more follow, or no memory.
+ * Copies the next tenants of an endpoint that have such subscribers to pool,
+ * NGX_MCP_GROUP_TENANTS at most; *serial is 0 at first.  Returns their number;
+ * 0: no more follow, or no memory.
  */
 ngx_uint_t ngx_mcp_group_tenants(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
     uint64_t *serial, ngx_pool_t *pool, ngx_str_t *tenants);
@@ -159,7 +164,7 @@ void ngx_mcp_session_set_level(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_uint_t level);
 
 
-/* open GETs on the general channel; NGX_DECLINED if the session has ended */
+/* the number of GETs on the general channel; NGX_DECLINED: it has ended */
 ngx_int_t ngx_mcp_session_gets(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session);
 
 
@@ -167,13 +172,16 @@ ngx_int_t ngx_mcp_session_gets(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session);
 #define NGX_MCP_URI_MAX  16384
 
 /*
- * Subscriptions.  subscribe: to a resource of this upstream, or (NULL) of the
- * module; NGX_OK (also when it was there), NGX_BUSY at the limit, NGX_DECLINED
- * when the session ended or the zone is full.
- * unsubscribe: NGX_OK, or NGX_DECLINED when it was not subscribed, NGX_DONE
- * when the subscription shared an interest (ngx_mcp_interest.h).
- * subscribed: whether the URI is, at this upstream (NULL: at any).
- * subscription copies the n-th URI to pool, NGX_DECLINED past the last.
+ * Subscriptions.
+ * subscribe() subscribes a session to a resource of this upstream or, if it is
+ * NULL, of the module.  NGX_OK: it is subscribed, now or before; NGX_BUSY: the
+ * limit is reached; NGX_DECLINED: the session has ended or the zone is full.
+ * unsubscribe(): NGX_OK; NGX_DONE: the subscription shared an interest
+ * (ngx_mcp_interest.h); NGX_DECLINED: there was none.
+ * subscribed(): whether a session is subscribed to the URI at this upstream
+ * (NULL: at any).
+ * subscription() copies the n-th URI to pool.  NGX_OK; NGX_DECLINED: n is past
+ * the last one; NGX_ERROR: no memory.
  */
 ngx_uint_t ngx_mcp_session_subscribed(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t session, ngx_str_t *uri, ngx_str_t *upstream);

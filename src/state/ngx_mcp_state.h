@@ -1,15 +1,15 @@
 
 /*
  * Functions that the files of this folder share, beside those of their headers;
- * included by ngx_mcp_state_sh.h.  A file calls only files before it, and those
- * behind it by the zone's schema.
+ * included by ngx_mcp_state_sh.h.  A file calls functions of the files before
+ * it only; it reaches those behind it by the zone's schema.
  */
 
 #ifndef _NGX_MCP_STATE_H_INCLUDED_
 #define _NGX_MCP_STATE_H_INCLUDED_
 
 
-/* for what blocks are asked, which decides how many there are for it */
+/* the use for which blocks are asked; it decides how many there may be */
 
 typedef enum {
     /* The module itself needs them.  It may take all free blocks. */
@@ -36,14 +36,15 @@ typedef enum {
                            ngx_mcp_stage_needs(stage))
 
 
-/* an entity that may be the first of a client in a group */
+/* a record whose client or group may have no other record yet */
 
 typedef struct {
     ngx_str_t              *endpoint;
     ngx_str_t              *tenant;
-    uint64_t                account;      /* that pays, its key */
+    uint64_t                account;      /* key of the account that pays */
     ngx_str_t              *limit_key;
-    ngx_uint_t              limit;        /* of those with this key; 0: none */
+    ngx_uint_t              limit;        /* of sessions with limit_key; 0:
+                                             none */
     ngx_uint_t              room;         /* ngx_mcp_room_e */
     ngx_uint_t              blocks;
 } ngx_mcp_admit_t;
@@ -52,9 +53,9 @@ typedef struct {
     ngx_mcp_schema_t        schema;
 
     /*
-     * reserves these blocks, and those of the group, its accounts and the
-     * limit, for which sessions that are overdue may end; also NGX_BUSY: the
-     * limit
+     * reserves in->blocks, and blocks for the group, the accounts and the
+     * limit; sessions that are overdue may end for that.  Returns the same as
+     * ngx_mcp_reserve_locked(), or NGX_BUSY: the limit is reached
      */
     ngx_int_t             (*admit_locked)(ngx_mcp_zone_t *zone,
                                 ngx_mcp_admit_t *in);
@@ -71,7 +72,7 @@ typedef enum {
 } ngx_mcp_count_e;
 
 
-/* ids of events (ngx_mcp_idempotency.c); NULL: it is not known */
+/* ids of events (ngx_mcp_idempotency.c); find: NULL: the id is not known */
 
 ngx_mcp_idempotency_sh_t *ngx_mcp_idempotency_find_locked(ngx_mcp_zone_t *zone,
     uint64_t key);
@@ -80,9 +81,10 @@ ngx_mcp_idempotency_sh_t *ngx_mcp_idempotency_add_locked(ngx_mcp_zone_t *zone,
 
 
 /*
- * Reading under a lease (ngx_mcp_consume.c).  init: without the lock.  As
- * ngx_mcp_lease_consume().  set_item: what the event became; unfinished:
- * whether what an earlier one became is not delivered to the end.
+ * Reading under a lease (ngx_mcp_consume.c).  init() hashes the text, without
+ * the lock; consume_locked() returns the same as ngx_mcp_lease_consume().
+ * set_item() notes the item that delivers the event; unfinished() finds the
+ * item of an earlier event that is not delivered to the end, if there is one.
  */
 
 void ngx_mcp_consume_init(ngx_mcp_zone_t *zone, ngx_mcp_consume_t *consume);
@@ -106,17 +108,17 @@ void ngx_mcp_profile_give_up_locked(ngx_mcp_zone_t *zone,
 
 /* accounts, and limits of sessions (ngx_mcp_account.c) */
 
-/* of a client, or (NULL) of the tenant; find: NULL: there is none */
+/* key: of a client's account, or (NULL) of the tenant's; find: NULL: none */
 uint64_t ngx_mcp_account_key(ngx_mcp_zone_t *zone, ngx_str_t *tenant,
     ngx_str_t *client);
 ngx_mcp_account_sh_t *ngx_mcp_account_find_locked(ngx_mcp_zone_t *zone,
     uint64_t key);
 
-/* client empty: what the sessions of a tenant have in common */
+/* client empty: the account of what a tenant's sessions have in common */
 ngx_mcp_ref_t ngx_mcp_account_get_locked(ngx_mcp_zone_t *zone,
     ngx_str_t *tenant, ngx_str_t *client);
 
-/* likewise, by the hash of both */
+/* finds or makes the account with this key */
 ngx_mcp_ref_t ngx_mcp_account_restore_locked(ngx_mcp_zone_t *zone,
     ngx_str_t *tenant, uint64_t key);
 
@@ -126,13 +128,14 @@ void ngx_mcp_account_charge_locked(ngx_mcp_zone_t *zone, uint32_t n,
 void ngx_mcp_account_release_locked(ngx_mcp_zone_t *zone, uint32_t n,
     ngx_uint_t type, ngx_uint_t blocks);
 
-/* the list of its account that an event is in */
+/* the list of its account in which an event is */
 ngx_mcp_list_sh_t *ngx_mcp_account_events(ngx_mcp_zone_t *zone,
     ngx_mcp_event_sh_t *e);
 
 /*
- * get: makes it, too, for which room was reserved; it is gone when empty.  The
- * hash is ngx_mcp_limit_hash().
+ * Limits of sessions; hash: ngx_mcp_limit_hash().  find: NULL: there is none;
+ * get: finds or makes one, whose room was reserved.  A limit is dropped when
+ * its count is 0.
  */
 #define ngx_mcp_limit_hash(zone, endpoint, key)                               \
     ((uint32_t) ngx_mcp_hash(zone, endpoint, key))
@@ -144,7 +147,7 @@ ngx_mcp_limit_sh_t *ngx_mcp_limit_get_locked(ngx_mcp_zone_t *zone,
 void ngx_mcp_limit_leave_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_extension_sh_t *e);
 
-/* one less is counted by this one */
+/* lowers the count of a limit by one */
 void ngx_mcp_limit_drop_locked(ngx_mcp_zone_t *zone, uint32_t limit);
 
 
@@ -164,19 +167,20 @@ void ngx_mcp_log_target(ngx_mcp_zone_t *zone, ngx_mcp_event_t *event,
 /* the log of a session, call, topic or group */
 ngx_mcp_log_sh_t *ngx_mcp_log_of(void *owner);
 
-/* an event that is linked at the end of a log; room was reserved */
+/* makes an event, whose room was reserved, at the end of a log */
 ngx_mcp_event_sh_t *ngx_mcp_log_add_locked(ngx_mcp_zone_t *zone, void *owner,
     ngx_mcp_event_t *event, ngx_mcp_target_sh_t *target,
     ngx_mcp_stage_t *stage);
 
-/* the session or running call, and its session; NULL: it is gone */
+/* a live session or running call, and *session; NULL: it is gone */
 void *ngx_mcp_log_owner_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
     ngx_mcp_session_sh_t **session);
 
 /*
- * To the channel of an owner, and to a group's log, where a gap has no event.
- * room: it was reserved, and made in the session (ngx_mcp_log_shrink_locked()).
- * NGX_OK; NGX_ERROR: a place without a body.
+ * Append an event to the channel of its owner, or an event or (gap) a gap to a
+ * group's log.  room: blocks were reserved, and the session has room
+ * (ngx_mcp_log_shrink_locked()).  NGX_OK; NGX_ERROR: the event has a position
+ * but no body.
  */
 ngx_int_t ngx_mcp_log_channel_locked(ngx_mcp_zone_t *zone, void *owner,
     ngx_mcp_log_input_t *in, ngx_uint_t room, ngx_mcp_cursor_t *cursor);
@@ -185,37 +189,39 @@ ngx_int_t ngx_mcp_log_group_locked(ngx_mcp_zone_t *zone,
     ngx_uint_t gap);
 
 /*
- * Makes room for one event more in a session, on the channel of c or, if that
- * is NULL, on the general one; "beside" others are about to be added as well.
- * May commit.  NGX_OK or NGX_DECLINED.
+ * Makes room for one more event in a session, on the channel of the call c or,
+ * if c is NULL, on the general channel.  beside: number of other events that
+ * are about to be added.  May end a step of the transaction.  NGX_OK;
+ * NGX_DECLINED: there is no room.
  */
 ngx_int_t ngx_mcp_log_shrink_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s, ngx_mcp_call_sh_t *c, ngx_uint_t beside);
 
 /*
- * Drops what has to go first for an event likewise.  NGX_DONE: the event may
- * take the place of the dropped one; NGX_DECLINED: nothing was dropped.
+ * Drops the event of a session that has to go first for an event on this
+ * channel.  NGX_OK; NGX_DONE: the new event may take the place of the dropped
+ * one; NGX_DECLINED: nothing was dropped.
  */
 ngx_int_t ngx_mcp_log_oldest_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s, ngx_mcp_call_sh_t *c);
 void ngx_mcp_log_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_event_sh_t *e);
 
-/* drops up to max events; the number dropped */
+/* drops up to max events; returns their number */
 ngx_uint_t ngx_mcp_log_clear_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_log_sh_t *log, ngx_uint_t max);
 
-/* the channel of a call that has finished */
+/* drops the channel of a call that has finished */
 void ngx_mcp_channel_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_call_sh_t *c);
 
 void ngx_mcp_losses_make_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g);
 
-/* whether a subscriber, perhaps, lost an event of the group's log behind pos */
+/* missing events behind pos in a group's log that were for a subscriber */
 
 typedef enum {
     NGX_MCP_LOST_NONE = 0,
-    NGX_MCP_LOST_ALL,                     /* all that is missing */
-    NGX_MCP_LOST_SOME,                    /* of it, or nobody knows */
-    NGX_MCP_LOST_GAP                      /* there is one of unknown size */
+    NGX_MCP_LOST_ALL,                     /* all missing events */
+    NGX_MCP_LOST_SOME,                    /* some of them, perhaps */
+    NGX_MCP_LOST_GAP                      /* there is a gap of unknown size */
 } ngx_mcp_lost_e;
 
 ngx_mcp_lost_e ngx_mcp_losses_since_locked(ngx_mcp_zone_t *zone,
@@ -234,7 +240,7 @@ ngx_mcp_group_sh_t *ngx_mcp_group_find_locked(ngx_mcp_zone_t *zone,
 #define ngx_mcp_group_lookup_locked(zone, endpoint, tenant)                   \
     ngx_mcp_group_find_locked(zone, NGX_MCP_GROUP, endpoint, tenant)
 
-/* finds it, or makes it, for which room was reserved */
+/* finds or makes a group, whose room was reserved */
 ngx_mcp_group_sh_t *ngx_mcp_group_get_locked(ngx_mcp_zone_t *zone,
     ngx_str_t *endpoint, ngx_str_t *tenant);
 ngx_uint_t ngx_mcp_group_matches(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
@@ -244,17 +250,17 @@ ngx_uint_t ngx_mcp_group_matches(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
 ngx_mcp_group_sh_t *ngx_mcp_group_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t ref);
 
-/* so many sessions more */
+/* adds n, which may be negative, to the number of sessions */
 void ngx_mcp_group_count_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
     ngx_int_t n);
 
-/* the group is not notified any more of changes of its topics */
+/* notes that the group needs no notification of changes of its topics */
 void ngx_mcp_group_clean_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g);
 
-/* frees it once nobody needs it */
+/* frees a group that nobody needs, at once or in sweeps */
 void ngx_mcp_group_settle_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g);
 
-/* the session, which has not ended, has a GET stream from now on, or none */
+/* notes that a live session has got (n 1) or lost (n -1) its GET streams */
 void ngx_mcp_group_gets_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
     ngx_int_t n);
 
@@ -276,7 +282,7 @@ void ngx_mcp_groups_init(ngx_mcp_groups_t *groups, ngx_str_t *endpoint,
 ngx_int_t ngx_mcp_groups_next(ngx_mcp_zone_t *zone, ngx_mcp_groups_t *groups,
     ngx_mcp_ref_t *ref);
 
-/* groups->ref; also NGX_AGAIN: some did not match */
+/* moves groups->ref; NGX_OK; NGX_DONE; NGX_AGAIN: those so far do not match */
 ngx_int_t ngx_mcp_groups_next_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_groups_t *groups);
 
@@ -286,7 +292,7 @@ ngx_int_t ngx_mcp_groups_next_locked(ngx_mcp_zone_t *zone,
 void ngx_mcp_audience_drop_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_audience_sh_t *a);
 
-/* drops lists of these kinds that passed: others are fetched again */
+/* drops lists of these kinds that passed, which are not fetched */
 void ngx_mcp_audience_passed_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_audience_sh_t *aud, ngx_mcp_part_sh_t *p, ngx_uint_t kinds);
 
@@ -297,7 +303,7 @@ ngx_int_t ngx_mcp_audience_reclaim_locked(ngx_mcp_zone_t *zone,
 void ngx_mcp_audience_leave_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_extension_sh_t *e);
 
-/* that of a group with this hash of its key, or NULL */
+/* the audience of a group with this hash of its list key, or NULL */
 ngx_mcp_audience_sh_t *ngx_mcp_audience_find_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_group_sh_t *g, uint64_t key);
 
@@ -308,13 +314,13 @@ ngx_mcp_part_sh_t *ngx_mcp_audience_part_locked(ngx_mcp_zone_t *zone,
 
 /* wants (ngx_mcp_want.h) */
 
-/* the hash of an identity or a list key that is empty, which is no want */
+/* the hash of an empty identity or list key; it is no want */
 uint64_t ngx_mcp_want_none(ngx_mcp_zone_t *zone);
 
-/* the want that an event is for: of several, the one of the fewest readers */
+/* the want of an event; of several, the one with the fewest readers */
 uint64_t ngx_mcp_event_want(ngx_mcp_target_sh_t *target, uint64_t none);
 
-/* how many places there are in a zone of this size */
+/* the number of places in a zone of this size */
 size_t ngx_mcp_wanted_places(size_t size);
 
 /* wakes the workers that may have readers of a new event; NULL: all of them */
@@ -324,22 +330,22 @@ void ngx_mcp_group_ring_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
 
 /* subscribers */
 
-/* that of a live record that has one, which is a session; NULL: it is gone */
+/* the subscriber of a live session; NULL: the session is gone */
 ngx_mcp_subscriber_sh_t *ngx_mcp_subscriber_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t owner);
 
 #define ngx_mcp_subscriber_group(zone, sb)                                    \
     ((ngx_mcp_group_sh_t *) ngx_mcp_block(zone, (sb)->group))
 
-/* whether it does not get what is only for these */
+/* whether the subscriber does not get events for this target */
 ngx_uint_t ngx_mcp_subscriber_hidden_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_subscriber_sh_t *sb, ngx_mcp_target_sh_t *target);
 
-/* its position is not before this one */
+/* moves the subscriber's position up to this one; never back */
 void ngx_mcp_subscriber_move_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_subscriber_sh_t *sb, ngx_mcp_cursor_t *cursor);
 
-/* wakes the stream that carries it, if one does */
+/* wakes the stream that carries the subscriber, if there is one */
 void ngx_mcp_subscriber_wake_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_subscriber_sh_t *sb, ngx_uint_t reasons);
 
@@ -347,13 +353,13 @@ void ngx_mcp_subscriber_wake_locked(ngx_mcp_zone_t *zone,
 ngx_mcp_subscription_sh_t *ngx_mcp_subscriber_find_locked(
     ngx_mcp_zone_t *zone, ngx_mcp_subscriber_sh_t *sb, uint64_t uri);
 
-/* puts a subscription into the filter, and takes it out ... */
+/* add and remove a subscription; remove leaves the filter as it is ... */
 void ngx_mcp_subscriber_add_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_subscriber_sh_t *sb, ngx_mcp_subscription_sh_t *sub);
 void ngx_mcp_subscriber_remove_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_subscriber_sh_t *sb, ngx_mcp_subscription_sh_t *sub);
 
-/* ... after which the filter is that of those that are left */
+/* ... and this makes the filter of the subscriptions that are left */
 void ngx_mcp_subscriber_filter_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_subscriber_sh_t *sb);
 
@@ -363,11 +369,11 @@ void ngx_mcp_subscriber_filter_locked(ngx_mcp_zone_t *zone,
 ngx_mcp_topic_sh_t *ngx_mcp_topic_lookup_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_group_sh_t *g, ngx_str_t *uri);
 
-/* finds or makes it, for which room was reserved; NULL: too many are in use */
+/* finds or makes a topic, whose room was reserved; NULL: too many in use */
 ngx_mcp_topic_sh_t *ngx_mcp_topic_get_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_group_sh_t *g, ngx_mcp_topic_t *topic, ngx_mcp_ref_t payer);
 
-/* it counts for the share of this session, where there is room for it */
+/* charges a topic to the share of a session, which has to have room for it */
 void ngx_mcp_topic_charge_locked(ngx_mcp_zone_t *zone, ngx_mcp_topic_sh_t *t,
     ngx_mcp_session_sh_t *s);
 
@@ -375,8 +381,8 @@ void ngx_mcp_topic_unsubscribe_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_subscription_sh_t *sub);
 
 /*
- * Some of groups without sessions go, or some without events, that nobody uses;
- * their number.
+ * Drops some topics that are not in use: of groups without sessions (orphans),
+ * or without events.  Returns their number.
  */
 ngx_uint_t ngx_mcp_topic_reclaim_locked(ngx_mcp_zone_t *zone,
     ngx_uint_t orphans);
@@ -385,37 +391,38 @@ ngx_uint_t ngx_mcp_topic_reclaim_locked(ngx_mcp_zone_t *zone,
 ngx_int_t ngx_mcp_topic_sweep_locked(ngx_mcp_zone_t *zone);
 
 /*
- * Adds an event to a topic of the group, and announces a new topic.  room: it
- * was reserved for all of that.  NGX_OK; NGX_ERROR: it is not added.
+ * Adds an event to a topic of the group, and announces a new topic.  room:
+ * blocks for all of that were reserved.  NGX_OK; NGX_ERROR: the event is not
+ * added.
  */
 ngx_int_t ngx_mcp_topic_keep_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_group_sh_t *g, ngx_mcp_topic_t *topic, ngx_mcp_log_input_t *in,
     ngx_uint_t room);
 
-/* whether there is that topic, or another resource */
+/* whether the group has this topic or (other) this other resource */
 ngx_uint_t ngx_mcp_topic_there_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_group_sh_t *g, ngx_str_t *uri, ngx_uint_t other);
 
 
 /* upstream sessions, and the DELETEs that are due for them */
 
-/* the upstream is to get a DELETE */
+/* turns an upstream session into a pending DELETE */
 void ngx_mcp_pending_delete_add_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_upstream_session_sh_t *us);
 
-/* sends one; NGX_DECLINED: there is none */
+/* sends one; NGX_OK; NGX_DECLINED: none, or this worker can not send it now */
 ngx_int_t ngx_mcp_pending_delete_send(ngx_mcp_zone_t *zone);
 
 ngx_mcp_upstream_session_sh_t *ngx_mcp_upstream_session_locked(
     ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref);
 
-/* of the group's audience, by hashes of its list key and of the upstream */
+/* finds that of an audience, by hashes of its list key and of the upstream */
 ngx_mcp_upstream_session_sh_t *ngx_mcp_shared_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_group_sh_t *g, uint64_t audience, uint64_t upstream);
 void ngx_mcp_shared_ring_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_upstream_session_sh_t *us);
 
-/* the worker died, which made it or held its stream */
+/* gives up what a dead worker did: it made the session or held its stream */
 void ngx_mcp_upstream_session_lost_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_upstream_session_sh_t *us, ngx_uint_t worker);
 
@@ -431,15 +438,15 @@ void ngx_mcp_upstream_sessions_end_locked(ngx_mcp_zone_t *zone,
 
 /* interests */
 
-/* one more, made by the first; room for it was reserved */
+/* adds a user to an interest, which the first one makes in reserved room */
 ngx_mcp_interest_sh_t *ngx_mcp_interest_add_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_upstream_session_sh_t *us, ngx_mcp_stage_t *stage, uint64_t hash);
 
-/* a subscription, or a call, that shares it goes; block 0: none */
+/* removes a user, a subscription or call, from an interest; block 0: no-op */
 void ngx_mcp_interest_leave_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t interest);
 
-/* one of them, whoever shares it; NGX_DECLINED: none is left */
+/* drops one interest with all its users; NGX_DECLINED: none is left */
 ngx_int_t ngx_mcp_interest_drop_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_upstream_session_sh_t *us);
 
@@ -472,8 +479,9 @@ void ngx_mcp_session_end_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
     ngx_mcp_counter_e counter);
 
 /*
- * Drops its events and subscriptions, if there are more than that: called
- * without the lock before the session ends, which then is a short hold.
+ * Drops events and subscriptions of a session in parts, until this many are
+ * left at most.  Called without the lock before the session ends, so that its
+ * end takes a short hold.
  */
 #define NGX_MCP_SESSION_PART  128
 
@@ -486,23 +494,32 @@ void ngx_mcp_session_empty(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session);
 ngx_uint_t ngx_mcp_session_trim_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s, ngx_uint_t max);
 
-/* it was used, or a call or stream of it is gone: is idle from now, or freed */
+/*
+ * To be called after a use of the session, or the end of a call or stream: the
+ * session is idle from now on, or is freed.
+ */
 void ngx_mcp_session_settle_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s);
 
-/* a stream of it begins; neither stream nor call is there, since s->touched */
+/*
+ * leave: a stream of the session begins; enter: the session has no stream and
+ * no call any more, and is idle since s->touched.
+ */
 void ngx_mcp_idle_leave_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s);
 void ngx_mcp_idle_enter_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s);
 
 
-/* an exclusive one ends, once no stream reads a channel of it */
+/* ends an exclusive session, once no stream reads a channel of it */
 void ngx_mcp_exclusive_spend_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s);
 
 
 /* calls */
 
-/* one of a caller without a session runs in this one; NGX_OK or NGX_DECLINED */
+/*
+ * Moves the call of a caller without a session to this exclusive session.
+ * NGX_OK; NGX_DECLINED: the call has ended, or has a session.
+ */
 ngx_int_t ngx_mcp_call_join_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s, ngx_mcp_call_t *call);
 
@@ -510,7 +527,7 @@ ngx_int_t ngx_mcp_call_join_locked(ngx_mcp_zone_t *zone,
 ngx_mcp_call_sh_t *ngx_mcp_channel_call_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s, uint32_t channel);
 
-/* the worker that ran it died */
+/* ends a call after the worker that ran it died */
 void ngx_mcp_call_lost_locked(ngx_mcp_zone_t *zone, ngx_mcp_call_sh_t *c);
 void ngx_mcp_finished_trim_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s);
@@ -524,9 +541,10 @@ void ngx_mcp_stream_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_sh_t *st,
 
 /*
  * Room (ngx_mcp_reclaim.c).  ngx_mcp_reserve_locked() makes sure that n blocks
- * are free, and within the share of the account that the payer is charged to,
- * or is.  For that it drops what was delivered to the account's readers, ends
- * its sessions that are overdue, and those of others for one that holds little.
+ * are free, and within the share of the account that the payer is or to which
+ * the payer is charged.  For that it drops events that the account's readers
+ * got, and ends sessions of the account that are overdue; for an account that
+ * holds little, also sessions of others.
  */
 
 ngx_int_t ngx_mcp_room_reserve_locked(ngx_mcp_zone_t *zone,
@@ -534,14 +552,14 @@ ngx_int_t ngx_mcp_room_reserve_locked(ngx_mcp_zone_t *zone,
 ngx_int_t ngx_mcp_room_admit_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_admit_t *in);
 
-/* beside others, reserved under this hold of the lock and not used yet */
+/* beside: blocks reserved before under this hold of the lock, still unused */
 ngx_int_t ngx_mcp_room_beside_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t payer, ngx_uint_t room, ngx_uint_t n, ngx_uint_t beside);
 
 /* logs that room was refused */
 void ngx_mcp_room_full(ngx_mcp_zone_t *zone);
 
-/* ends what is idle for too long; NGX_AGAIN: more is left */
+/* ends sessions that are idle for too long; NGX_AGAIN: more is left */
 ngx_int_t ngx_mcp_expire_locked(ngx_mcp_zone_t *zone);
 
 

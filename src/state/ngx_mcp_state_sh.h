@@ -24,26 +24,27 @@
 #include "ngx_mcp_topic.h"
 
 
-/* another one is not misread but emptied */
+/* the layout of the records; a zone of another version is emptied */
 #define NGX_MCP_STATE_VERSION 25
 
 /*
- * Lists of idle sessions: the timeouts of list n < 24 have n significant bits,
- * in units of 1024 ms; the last list has sessions that were not used yet.  A
- * session that has streams is in none, and one that has calls need not be.
+ * Lists of idle sessions.  The timeouts of the sessions in list n < 24 have n
+ * significant bits, in units of 1024 ms; the last list has sessions that were
+ * not used yet.  A session with streams is in no list, a session with calls
+ * may be in one.
  */
 #define NGX_MCP_IDLE_CLASSES  25
 #define NGX_MCP_IDLE_UNUSED   24
 #define NGX_MCP_IDLE_NONE     0xff
 
-/* one whose client sent nothing after initialize may go after this, ms */
+/* ms; a session may end after this if its client sent only initialize */
 #define NGX_MCP_UNUSED_TIMEOUT  60000
 
-/* DELETEs under way in a worker; waiting ones may take this part of a zone */
+/* DELETEs under way in a worker; waiting ones may take 1/SHARE of a zone */
 #define NGX_MCP_PENDING_DELETES        32
 #define NGX_MCP_PENDING_DELETES_SHARE  16
 
-/* s->touched is not renewed sooner, ms */
+/* ms; s->touched is renewed only after this */
 #define ngx_mcp_idle_grain(s)  ((s)->timeout / 16)
 
 /* a session idle for this many of its timeouts ends, though there is room */
@@ -54,14 +55,14 @@
 /* channels of finished calls that a session keeps after all was read */
 #define NGX_MCP_FINISHED_MAX  8
 
-/* a longer token is not looked for */
+/* longer progress tokens are not searched for */
 #define NGX_MCP_TOKEN_MAX     NGX_MCP_ID_MAX
 
-/* a prober that never came back, ms */
+/* ms; after this another worker may ask an upstream for its profile */
 #define NGX_MCP_PROBE_MAX     60000
 
 
-/* types of records, their structures, and what they count as in use */
+/* types of records, their structures, and the use that they count as */
 
 #define NGX_MCP_RECORDS(_)                                                    \
     _(SESSION, ngx_mcp_session_sh_t, SESSIONS)                                \
@@ -96,16 +97,17 @@ typedef enum {
 
 
 /*
- * Blocks that are charged to one client, or to what a tenant's sessions have
- * in common, or (owner of neither) to a tenant with a name, to whose account
- * the others are charged in turn.  It goes with the last record.
+ * The blocks that are charged to one client, to what a tenant's sessions have
+ * in common, or to a tenant with a name.  Accounts of the first two kinds are
+ * charged to the account of their tenant in turn.  An account is dropped with
+ * the last record that is charged to it.
  */
 
 typedef struct {
     ngx_mcp_record_sh_t     rec;
     uint64_t                key;          /* hash */
     uint32_t                used;         /* blocks */
-    uint32_t                event_blocks; /* of these */
+    uint32_t                event_blocks; /* blocks of events in "used" */
     ngx_mcp_list_sh_t       sessions;     /* extensions */
     ngx_mcp_list_sh_t       events;       /* of sessions and calls */
     ngx_mcp_list_sh_t       common;       /* of groups and topics, by age */
@@ -113,10 +115,11 @@ typedef struct {
 
 
 /*
- * Up to which position a group's log lost events: those for all by level, 0
- * for those without one, then those for some by the hash of whom.  Of these,
- * those for some kinds of sessions, and gaps whose size is not known, are also
- * known by themselves.  Text: the positions.
+ * The positions up to which a group's log lost events.  Events for all have a
+ * position for each level (0: without a level); events for some readers
+ * follow, by a hash of the target.  Events for some kinds of sessions, and
+ * gaps of unknown size, have a position of their own in addition.  Text: the
+ * positions.
  */
 
 #define NGX_MCP_LOSSES_LEVELS  9
@@ -131,15 +134,16 @@ typedef struct {
 } ngx_mcp_losses_sh_t;
 
 
-/* the id of an event that was taken; those with the same rest are chained */
+/* the id of an event that was taken; ids of one hash bucket are chained */
 
 #define NGX_MCP_IDEMPOTENCY   1024
 
 typedef struct {
     uint64_t                key;          /* hash, 0: none */
-    ngx_mcp_ref_t           item;         /* that delivers it, if one does */
-    uint32_t                sessions;     /* that it addressed */
-    uint16_t                next;         /* place + 1 */
+    ngx_mcp_ref_t           item;         /* of the outbox, if one delivers the
+                                             event */
+    uint32_t                sessions;     /* addressed by the event */
+    uint16_t                next;         /* place of the next id + 1 */
     uint16_t                spare;
 } ngx_mcp_idempotency_sh_t;
 
@@ -181,17 +185,18 @@ typedef struct {
     uint64_t                bloom;        /* of subscriptions */
     ngx_mcp_list_sh_t       subscriptions;
     uint32_t                nsubscriptions;
-    uint32_t                group;        /* it reads the logs of that */
+    uint32_t                group;        /* it reads the logs of the group and
+                                             of its endpoint */
     uint32_t                active_stream;  /* 0: none */
     u_char                  level;
     u_char                  offered;      /* NGX_MCP_OFFERED_* */
-    u_char                  own_lists;    /* its lists are its own */
-    u_char                  listens;      /* for the changes alone that it
-                                             wants, by one stream */
+    u_char                  own_lists;    /* not those of an audience */
+    u_char                  listens;      /* it has one stream, for only the
+                                             changes that it wants */
 } ngx_mcp_subscriber_sh_t;
 
 
-/* sessions of calls that have none of their own, one call at a time */
+/* whether a session is exclusive, for calls of clients without a session */
 
 typedef enum {
     NGX_MCP_EXCLUSIVE_NONE = 0,           /* it is a client's */
@@ -238,12 +243,13 @@ typedef struct {
     uint32_t                calls;        /* requests of its client */
     uint64_t                seen;         /* ms since the epoch */
     uint64_t                created;
-    uint64_t                start;        /* in the group's log */
-    uint64_t                start_endpoint;   /* in its endpoint's */
-    uint64_t                begin;        /* stamp of the last event before */
-    uint64_t                gap;          /* in its log, where the last one of
-                                             unknown size is */
-    ngx_mcp_ref_t           listed;       /* audience it is counted in */
+    uint64_t                start;        /* its start in the group's log */
+    uint64_t                start_endpoint;   /* and in its endpoint's log */
+    uint64_t                begin;        /* stamp of the last event before its
+                                             start */
+    uint64_t                gap;          /* position of the last gap of
+                                             unknown size in its log */
+    ngx_mcp_ref_t           listed;       /* audience that it has joined */
     uint16_t                name_len;
     uint16_t                version_len;
     uint32_t                key_len;
@@ -255,13 +261,15 @@ typedef struct {
     ngx_mcp_list_sh_t       upstreams;    /* upstream sessions */
     ngx_mcp_list_sh_t       server_requests;
     uint32_t                nserver_requests;
-    uint16_t                ntopics[2];   /* that are charged to it */
+    uint16_t                ntopics[2];   /* topics charged to it, and other
+                                             resources */
 } ngx_mcp_extension_sh_t;
 
 
 /*
- * Sessions of an endpoint and tenant, or (NGX_MCP_ENDPOINT) of an endpoint and
- * all tenants, that has the log of events for all of these.  Text: the names.
+ * The group of an endpoint and tenant, or (NGX_MCP_ENDPOINT) of an endpoint
+ * and all tenants; it has the log of events for all of its sessions.  Text:
+ * the names.
  */
 
 typedef struct {
@@ -273,27 +281,28 @@ typedef struct {
     uint32_t                event_max;
     uint32_t                event_size;
     uint32_t                sessions;     /* and subscribers that listen */
-    uint32_t                listens;      /* these alone */
+    uint32_t                listens;      /* subscribers that listen */
     uint32_t                gets;         /* sessions of clients with a GET
                                              stream */
     uint32_t                pending_deletes;
-    uint32_t                shared;       /* upstream sessions, and sessions
-                                             that are exclusive */
-    uint32_t                removing;     /* in the list of these */
+    uint32_t                shared;       /* shared upstream sessions, and
+                                             exclusive sessions */
+    uint32_t                removing;     /* it is in the list of removals */
     ngx_mcp_links_sh_t      removals;
-    ngx_mcp_list_sh_t       topics[2];    /* and other resources */
+    ngx_mcp_list_sh_t       topics[2];    /* topics, and other resources */
     uint32_t                ntopics[2];
-    uint64_t                announced;    /* that topics changed, when last */
-    uint64_t                gone;         /* the last event that went
-                                             with its topic */
-    uint64_t                gone_used;    /* when that was used last */
+    uint64_t                announced;    /* time of the last notification that
+                                             topics changed */
+    uint64_t                gone;         /* position of the last event that
+                                             was dropped with its topic */
+    uint64_t                gone_used;    /* last use of such a topic */
     uint32_t                losses;
     uint32_t                dirty;        /* its topics changed */
     ngx_mcp_links_sh_t      announce;
-    uint32_t                endpoint;     /* that it belongs to */
-    uint32_t                groups;       /* of an endpoint */
-    uint64_t                rung;         /* of its log: all watchers were
-                                             woken then */
+    uint32_t                endpoint;     /* its endpoint's record */
+    uint32_t                groups;       /* number, of an endpoint */
+    uint64_t                rung;         /* position in its log up to which
+                                             all watchers were woken */
 } ngx_mcp_group_sh_t;
 
 
@@ -310,11 +319,13 @@ typedef struct {
     uint64_t                watch[NGX_MCP_WATCH_BITS / 64];  /* watchers */
     uint64_t                serial;
     uint64_t                used;         /* ngx_current_msec */
-    uint64_t                order;        /* of uses */
+    uint64_t                order;        /* stamp of the last use */
     uint64_t                time;         /* of the last event */
-    uint64_t                lost;         /* the last that was dropped */
-    ngx_mcp_ref_t           charged;      /* session whose share it is */
-    ngx_mcp_links_sh_t      age;          /* among all, used last at the end */
+    uint64_t                lost;         /* position of the last event that
+                                             was dropped */
+    ngx_mcp_ref_t           charged;      /* session whose share it is in */
+    ngx_mcp_links_sh_t      age;          /* in the list of all topics, used
+                                             last at the end */
     uint32_t                bytes;
     uint32_t                subscribers;
     uint32_t                place;        /* in the counts of URIs */
@@ -328,8 +339,8 @@ typedef struct {
                                              channel */
 
 /*
- * Text: id, progress token.  One of a caller without a session has no text, is
- * counted by a limit, and has a line only while it is parked.
+ * Text: id, progress token.  A call of a caller without a session has no text,
+ * is counted by a limit, and has a line only in an exclusive session.
  */
 
 typedef struct {
@@ -342,10 +353,10 @@ typedef struct {
     uint32_t                token;          /* hash */
     uint32_t                waits;          /* upstream session */
     uint32_t                upstream;       /* hash; 0: not known */
-    ngx_mcp_ref_t           interest;       /* that it waits on */
-    uint32_t                limit;          /* 0: a session has it */
-    uint32_t                round;          /* of input, parked; 0: it is not */
-    uint64_t                expires;        /* ngx_current_msec, parked */
+    ngx_mcp_ref_t           interest;       /* of which it is a user */
+    uint32_t                limit;          /* 0: it belongs to a session */
+    uint32_t                round;          /* 0: it was never parked */
+    uint64_t                expires;        /* ngx_current_msec, if parked */
     uint32_t                lost;           /* ngx_mcp_call_lost_e */
 } ngx_mcp_call_sh_t;
 
@@ -353,7 +364,7 @@ typedef struct {
 #define NGX_MCP_STREAM_CLOSING   0x01
 #define NGX_MCP_STREAM_REPLACED  0x02
 #define NGX_MCP_STREAM_RELIEVED  0x04     /* another one carries its channel */
-#define NGX_MCP_STREAM_GET       0x08     /* not a request's own */
+#define NGX_MCP_STREAM_GET       0x08     /* not the response of a POST */
 
 typedef struct {
     ngx_mcp_task_sh_t       task;         /* in the session's streams */
@@ -372,7 +383,7 @@ typedef enum {
 } ngx_mcp_upstream_session_e;
 
 
-/* the GET stream of a session there, since a worker holds it */
+/* the GET stream of an upstream session, since a worker holds it */
 
 typedef enum {
     NGX_MCP_UPSTREAM_STREAM_UNTRIED = 0,
@@ -387,16 +398,16 @@ typedef enum {
  */
 
 typedef struct {
-    ngx_mcp_record_sh_t     rec;          /* worker: that makes it */
+    ngx_mcp_record_sh_t     rec;          /* worker: the one that makes it */
     ngx_mcp_ref_t           group;
     uint64_t                upstream;     /* hash */
     uint64_t                since;        /* a GET stream receives events from
                                              this stamp on; 0: there is none */
     uint32_t                upstream_len;
     uint32_t                state;        /* ngx_mcp_upstream_session_e */
-    uint32_t                awaited;      /* not by calls only */
+    uint32_t                awaited;      /* not only calls wait for it */
     uint32_t                revision;
-    uint32_t                serial;       /* of the session there */
+    uint32_t                serial;       /* of the session at the upstream */
     uint32_t                listener;     /* worker + 1 that has its stream */
     uint32_t                had_stream;   /* it had a GET stream, and no gap
                                              was reported since */
@@ -416,8 +427,8 @@ typedef struct {
 
 
 /*
- * text: id, upstream, the upstream's id and progress token; or id and response
- * of one that a call waits for
+ * text: id, upstream, the upstream's id and progress token; or id and
+ * response, if a call waits for it
  */
 
 typedef struct {
@@ -436,8 +447,8 @@ typedef struct {
 typedef struct {
     ngx_mcp_record_sh_t     rec;
     uint64_t                uri;          /* hash */
-    uint64_t                upstream;     /* hash; 0: none has it */
-    ngx_mcp_ref_t           interest;     /* shared with others */
+    uint64_t                upstream;     /* hash; 0: it is the module's */
+    ngx_mcp_ref_t           interest;     /* that it shares */
     ngx_mcp_ref_t           topic;        /* that it keeps */
     uint32_t                paired;       /* updates of the interest that the
                                              session's own streams had, too, or
@@ -447,7 +458,7 @@ typedef struct {
 } ngx_mcp_subscription_sh_t;
 
 
-/* never a session's */
+/* serial of an interest that is made on no session */
 #define NGX_MCP_INTEREST_NEVER  0xffffffff
 
 /* owner: upstream session; text: URI */
@@ -458,9 +469,10 @@ typedef struct {
     uint32_t                count;        /* of subscriptions and calls */
     uint32_t                state;        /* ngx_mcp_interest_e */
     uint32_t                serial;       /* of the session it is made on */
-    uint32_t                asked;        /* fence of who asks now */
-    uint64_t                when;         /* of the last update, ms */
-    uint32_t                updates;      /* for all */
+    uint32_t                asked;        /* fence of the worker that asks the
+                                             upstream now; 0: none */
+    uint64_t                when;         /* time of the last update, ms */
+    uint32_t                updates;      /* updates for all sessions */
     uint32_t                separate;     /* the last update was for one
                                              session only */
 } ngx_mcp_interest_sh_t;
@@ -481,22 +493,25 @@ typedef struct {
 typedef struct {
     ngx_mcp_record_sh_t     rec;          /* worker: asker */
     uint64_t                epoch;
-    uint64_t                prober;       /* that asks, or asked last */
-    uint64_t                own;          /* since this epoch it holds for one
-                                             endpoint alone; 0: for others as
+    uint64_t                prober;       /* epoch of the worker that asks, or
+                                             asked last */
+    uint64_t                own;          /* epoch since which it holds for one
+                                             endpoint only; 0: for others as
                                              well */
     uint64_t                made;         /* ngx_current_msec */
-    uint64_t                since;        /* when it began to be as it is */
+    uint64_t                since;        /* ngx_current_msec of the start of
+                                             its state */
     uint64_t                serial;
     uint32_t                key_len;
     uint32_t                result_len;
     uint32_t                what;
     uint32_t                revision;
     uint32_t                status;
-    uint32_t                probing;      /* the rest is as before */
-    uint32_t                stale;        /* 0, or one of these */
-    uint32_t                kept;         /* though asking in vain */
-    uint32_t                failures;     /* of asking, one after another */
+    uint32_t                probing;      /* a worker asks the upstream; the
+                                             other members are as before */
+    uint32_t                stale;        /* 0, or one of the values below */
+    uint32_t                kept;         /* it was asked for again in vain */
+    uint32_t                failures;     /* attempts in vain, in a row */
     uint32_t                spare;
 } ngx_mcp_profile_sh_t;
 
@@ -508,18 +523,19 @@ typedef struct {
 #define NGX_MCP_LIST_PASS_THROUGH  0x02   /* it cannot be kept */
 #define NGX_MCP_LIST_ABSENT        0x04   /* the upstream has none */
 #define NGX_MCP_LIST_LEFT_OUT      0x08   /* others were served without it */
-#define NGX_MCP_LIST_TELL          0x10   /* after the next fetch, whatever
-                                             comes of it */
+#define NGX_MCP_LIST_TELL          0x10   /* clients are notified after the
+                                             next fetch in any case */
 #define NGX_MCP_LIST_PUBLIC        0x20   /* the content, for all callers */
 
 /* a list of an upstream */
 
 typedef struct {
     uint64_t                due;          /* ngx_current_msec */
-    uint64_t                until;        /* likewise: of the content's hint */
+    uint64_t                until;        /* ngx_current_msec, from the
+                                             content's hint */
     uint32_t                content;
-    uint32_t                signals;      /* that came */
-    uint32_t                seen;         /* before the last refresh began */
+    uint32_t                signals;      /* signals so far */
+    uint32_t                seen;         /* signals before the last refresh */
     uint16_t                failures;
     uint16_t                flags;
 } ngx_mcp_list_state_sh_t;
@@ -573,21 +589,21 @@ typedef struct {
 
 /* how a delivery is made, beside the flags of its event */
 
-#define NGX_MCP_SEND_ENDPOINT  0x01       /* these are given */
-#define NGX_MCP_SEND_TENANT    0x02
+#define NGX_MCP_SEND_ENDPOINT  0x01       /* for one endpoint */
+#define NGX_MCP_SEND_TENANT    0x02       /* for one tenant */
 #define NGX_MCP_SEND_CHANNEL   0x04       /* to a session or call */
 #define NGX_MCP_SEND_TOPIC     0x08
 #define NGX_MCP_SEND_OTHER     0x10       /* no topic but a resource */
 #define NGX_MCP_SEND_UNANNOUNCED     0x20
 #define NGX_MCP_SEND_GAP       0x40
 #define NGX_MCP_SEND_COUNTED   0x80       /* the text has the count */
-#define NGX_MCP_SEND_ASKED     0x100      /* to a topic that is there */
+#define NGX_MCP_SEND_ASKED     0x100      /* to an existing topic only */
 
 /* the flags that a window compares */
 #define NGX_MCP_SEND_KEY                                                      \
     (NGX_MCP_SEND_ENDPOINT|NGX_MCP_SEND_TENANT|NGX_MCP_SEND_CHANNEL)
 
-/* one of an item; behind it are endpoint, tenant, URI of the topic and text */
+/* a delivery in an item; endpoint, tenant, URI of the topic and text follow */
 
 typedef struct {
     ngx_mcp_target_sh_t     target;
@@ -607,15 +623,15 @@ typedef struct {
 } ngx_mcp_delivery_sh_t;
 
 
-#define NGX_MCP_ITEM_WAITING    0x01      /* a window that has something */
+#define NGX_MCP_ITEM_WAITING    0x01      /* a window that is not empty */
 #define NGX_MCP_ITEM_ATTENDED   0x02      /* its worker runs it by itself */
 
 /* how far an item is delivered */
 
 typedef struct {
     uint64_t                number;       /* of the group that got it last */
-    ngx_mcp_ref_t           group;        /* likewise */
-    uint32_t                delivery;     /* at hand */
+    ngx_mcp_ref_t           group;        /* the group that got it last */
+    uint32_t                delivery;     /* index of the next delivery */
     uint32_t                opened;       /* its window was looked for */
 } ngx_mcp_progress_sh_t;
 
@@ -667,10 +683,10 @@ typedef struct {
 #define NGX_MCP_RING_INTERESTS       0x08
 #define NGX_MCP_RING_LISTS           0x40
 
-/* one that was being made is made, or not */
+/* an upstream session that was being made is made, or not */
 #define NGX_MCP_RING_UPSTREAM_SESSIONS  0x80
 
-/* lists of the audience in this block */
+/* rings all workers for lists of the audience in this block */
 #define ngx_mcp_list_ring_locked(zone, block)                                 \
     ngx_mcp_worker_ring_all_keys_locked(zone, NGX_MCP_RING_LISTS,             \
                                         NGX_MCP_RING_KEY(block))
@@ -693,16 +709,17 @@ typedef struct {
 
 struct ngx_mcp_root_sh_s {
     uint64_t                numbers;          /* of groups */
-    uint64_t                profile_changes;  /* grows with every change of
-                                                 profiles */
+    uint64_t                profile_changes;  /* ngx_mcp_profile_changes() */
     uint64_t                lists_forgotten;  /* calls of ngx_mcp_list_forget()
                                                  */
-    uint32_t                oldest;           /* of idempotency */
+    uint32_t                oldest;           /* place in "idempotency" */
     uint32_t                next;             /* place of the next overlap */
-    uint32_t                metrics;
-    uint32_t                wanted;           /* places, a power of two */
-    ngx_atomic_t            full;             /* ngx_current_msec: when it was
-                                                 logged last that it is full */
+    uint32_t                metrics;          /* rows in "metric" */
+    uint32_t                wanted;           /* places of wants, a power of
+                                                 two */
+    ngx_atomic_t            full;             /* ngx_current_msec of the last
+                                                 log entry that the zone is
+                                                 full */
 
     /* empty in a zone without records, up to idempotency and overlaps */
 
@@ -721,7 +738,7 @@ struct ngx_mcp_root_sh_s {
     /* by deadline */
     ngx_mcp_list_sh_t       coalescing[NGX_MCP_COALESCING_CLASSES];
 
-    /* slot + 1 of the first */
+    /* hash buckets: place + 1 of the first id in "idempotency" */
     uint16_t                  ids[NGX_MCP_IDEMPOTENCY];
     ngx_mcp_idempotency_sh_t  idempotency[NGX_MCP_IDEMPOTENCY];
     ngx_mcp_overlap_sh_t      overlaps[NGX_MCP_OVERLAPS];
@@ -729,7 +746,7 @@ struct ngx_mcp_root_sh_s {
     /* written without the lock (ngx_mcp_provider.h) */
     uint64_t                  providers[NGX_MCP_PROVIDERS];
 
-    /* topics and other resources, by their URIs; read without the lock */
+    /* counts of topics and other resources, by URI; read without the lock */
     uint32_t                  uris[NGX_MCP_TOPIC_URIS];
 
     ngx_mcp_metric_sh_t     metric[];
@@ -738,7 +755,7 @@ struct ngx_mcp_root_sh_s {
 };
 
 
-/* one that has not ended */
+/* a session that has not ended, or NULL */
 
 static ngx_inline ngx_mcp_session_sh_t *
 ngx_mcp_session_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref)

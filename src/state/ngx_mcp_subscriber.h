@@ -2,14 +2,13 @@
 /*
  * Subscribers receive events.  A subscriber is a set of wants, a position in
  * the logs of its group and endpoint, and the stream that carries it now, or
- * none.  A session has one.  The search for subscribers, and their positions,
- * need no session.
+ * none.  Each session has a subscriber.
  *
- * An event of a shared log is for all of its readers, or only for those that
- * want one thing: an identity, the lists of one key, a resource or topic that
- * they subscribed to.  A want is the hash of such a thing.  A worker knows the
- * wants of the streams that it carries.  It is notified once that a log has new
- * events, reads the wants that they are for from the log, and examines only
+ * An event of a shared log is for all readers of the log, or only for readers
+ * that want one thing: an identity, the lists of one key, a resource or topic
+ * to which they subscribed.  A want is the hash of such a thing.  A worker
+ * knows the wants of its streams.  When it is notified that a log has new
+ * events, it reads the wants of these events from the log, and examines only
  * streams that have these wants.
  */
 
@@ -30,11 +29,11 @@ typedef struct {
 
 
 /*
- * The wants that events behind *seen in the log of a group or endpoint are for,
- * in the order of the events; *n of them, NGX_MCP_NEWS at most.  *seen is moved
- * behind them.  As readers of an event go on to the end themselves, there is
- * one for several in a row with the same want, and an event for all is the last
- * one.
+ * Lists the wants of the events behind *seen in the log of a group or
+ * endpoint, in the order of the events; *n becomes their number, NGX_MCP_NEWS
+ * at most.  *seen is moved behind them.  As a reader of one event reads on to
+ * the end of the log, several events in a row with the same want are listed
+ * once, and the list ends with an event for all.
  *
  *   NGX_OK        this is all: the worker will be notified of the next event
  *   NGX_AGAIN     there are more
@@ -55,9 +54,9 @@ ngx_uint_t ngx_mcp_stream_wants(ngx_mcp_zone_t *zone,
     ngx_mcp_stream_t *stream, uint64_t *wants, ngx_uint_t max);
 
 /*
- * Lets the processor fetch what the stream needs to read an event for this
- * want, of which there is too much for its cache: first all that is known, then
- * what that leads to.
+ * Has the processor load the records into its cache that the stream needs to
+ * read an event for this want.  The first call loads records whose place is
+ * known; the second one, with "again", those to which they refer.
  */
 void ngx_mcp_stream_prefetch(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
     uint64_t want, ngx_uint_t again);

@@ -2,17 +2,18 @@
 /*
  * The format of a state file (ngx_mcp_state_file.h) behind its header: each
  * entity is a tag, a length and as many bytes, in the host's byte order.  The
- * bytes of an entity are tagged likewise: its attributes, each at most once and
- * a number of 64 bits or a text.
+ * bytes of an entity are its attributes, each of them again a tag, a length
+ * and bytes: a number of 64 bits or a text.  It has each attribute once at
+ * most.
  *
- * A reader skips what it does not know, and takes an attribute that is missing
- * for 0 or empty.  So tags are never used again for something else, and a
- * version of the module reads the files of others, whatever the layout of
- * their zones.
+ * A reader skips tags that it does not know, and takes an attribute that is
+ * missing for 0 or empty.  So a version of the module reads the files of other
+ * versions, whatever the layout of their zones.  For this reason a tag must
+ * never get another meaning.
  *
- * Entities are in any order.  One that belongs to another says to which, by a
- * number that only this one has in the file.  Otherwise what is named is named
- * by what stays: ids, names, the hashes of a zone, whose key is in the file.
+ * Entities are in any order.  An entity that belongs to another one names its
+ * owner by a number that is unique in the file.  All other names are ids,
+ * texts, or hashes of the zone, whose key is in the file.
  */
 
 #ifndef _NGX_MCP_TLV_H_INCLUDED_
@@ -81,10 +82,10 @@ typedef enum {
     NGX_MCP_TLV_HASH_KEY = 53,
     NGX_MCP_TLV_GENERATION = 54,
     NGX_MCP_TLV_SUM = 55,
-    NGX_MCP_TLV_REF = 56,                 /* by which others name it */
-    NGX_MCP_TLV_OWNER = 57,               /* what it belongs to, by that */
+    NGX_MCP_TLV_REF = 56,                 /* unique number of the entity */
+    NGX_MCP_TLV_OWNER = 57,               /* unique number of its owner */
     NGX_MCP_TLV_LIST_KEY = 58,            /* of an audience */
-    NGX_MCP_TLV_ATTRIBUTES = 64           /* all are below */
+    NGX_MCP_TLV_ATTRIBUTES = 64           /* all tags above are lower */
 } ngx_mcp_tlv_attribute_e;
 
 
@@ -94,11 +95,11 @@ typedef enum {
     NGX_MCP_TLV_ZONE = 64,                /* the first one */
     NGX_MCP_TLV_END = 65,                 /* the last one */
     NGX_MCP_TLV_GROUP = 66,
-    NGX_MCP_TLV_ALL = 67,                 /* tenants of an endpoint */
+    NGX_MCP_TLV_ALL = 67,                 /* all tenants of an endpoint */
     NGX_MCP_TLV_SESSION = 68,
     NGX_MCP_TLV_SUBSCRIPTION = 69,        /* of a session */
-    NGX_MCP_TLV_CALL = 70,                /* likewise */
-    NGX_MCP_TLV_UPSTREAM_SESSION = 71,    /* likewise, or of a group */
+    NGX_MCP_TLV_CALL = 70,                /* of a session */
+    NGX_MCP_TLV_UPSTREAM_SESSION = 71,    /* of a session, or of a group */
     NGX_MCP_TLV_EVENT = 72,               /* of a session, call, topic, group,
                                              or of all tenants */
     NGX_MCP_TLV_TOPIC = 73,
@@ -109,26 +110,26 @@ typedef enum {
 
 /* flags of a subscription */
 
-#define NGX_MCP_TLV_INTEREST    0x01      /* it shares one */
-#define NGX_MCP_TLV_ACCEPTED    0x02      /* which the upstream accepted */
+#define NGX_MCP_TLV_INTEREST    0x01      /* it shares an interest */
+#define NGX_MCP_TLV_ACCEPTED    0x02      /* the upstream accepted that */
 #define NGX_MCP_TLV_TOPIC_KEPT  0x04
 
-/* of a call */
+/* flags of a call */
 
 #define NGX_MCP_TLV_RUNNING     0x01
 #define NGX_MCP_TLV_ANSWERED    0x02
 
-/* of a topic */
+/* flags of a topic */
 
 #define NGX_MCP_TLV_OTHER       0x01
 #define NGX_MCP_TLV_ANNOUNCED   0x02
 
-/* of a lease: a reader was connected; of an upstream session: a GET stream */
+/* a lease had a connected reader, or an upstream session a GET stream */
 
 #define NGX_MCP_TLV_CONNECTED   0x01
 
 
-/* writing: what does not fit any more sets "full" */
+/* a buffer to write to; "full" is set when something did not fit */
 
 typedef struct {
     u_char                 *start;
@@ -137,27 +138,32 @@ typedef struct {
     ngx_uint_t              full;
 } ngx_mcp_tlv_t;
 
-/* its result is for end(); in between, all that is written is the entity's */
+/* begin and end an entity; end() takes the result of begin() */
 size_t ngx_mcp_tlv_begin(ngx_mcp_tlv_t *out, ngx_uint_t tag);
 void ngx_mcp_tlv_end(ngx_mcp_tlv_t *out, size_t begin);
 
-/* a place for a value of that many bytes, or NULL */
+/* begins an attribute of len bytes; the place of its value, or NULL: full */
 u_char *ngx_mcp_tlv_room(ngx_mcp_tlv_t *out, ngx_uint_t tag, size_t len);
 void ngx_mcp_tlv_data(ngx_mcp_tlv_t *out, ngx_uint_t tag, void *data,
     size_t len);
 
-/* nothing for 0 */
+/* writes a number; 0 is not written */
 void ngx_mcp_tlv_number(ngx_mcp_tlv_t *out, ngx_uint_t tag, uint64_t n);
 
 
 /*
- * Reading: the next one of what is left.  NGX_OK; NGX_DONE: there is none;
- * NGX_ERROR: it does not fit into what is left.  Values point into the file.
+ * Reads the next entity or attribute, and moves *left behind it; *value points
+ * into the text.  NGX_OK; NGX_DONE: nothing is left; NGX_ERROR: its length is
+ * larger than the rest.
  */
 ngx_int_t ngx_mcp_tlv_next(ngx_str_t *left, ngx_uint_t *tag,
     ngx_str_t *value);
 
-/* of NGX_MCP_TLV_ATTRIBUTES; data NULL: it is missing */
+/*
+ * Finds the attributes of an entity: NGX_MCP_TLV_ATTRIBUTES values by tag,
+ * with data NULL if one is missing.  value() returns the number in an
+ * attribute.
+ */
 void ngx_mcp_tlv_attributes(ngx_str_t *entity, ngx_str_t *attributes);
 uint64_t ngx_mcp_tlv_value(ngx_str_t *attribute);
 

@@ -1,12 +1,12 @@
 
 /*
- * Upstream sessions: what an upstream keeps for somebody here.  The owner is a
- * client session, or an audience (endpoint, tenant, list key), which shares it.
- * Each owner has one at each upstream that it needs.
+ * Upstream sessions.  The owner of an upstream session is a client session, or
+ * an audience (endpoint, tenant, list key) that shares it.  Each owner has one
+ * upstream session at each upstream that it needs.
  *
  * The record lasts as long as its owner.  The session at the upstream is made
  * by a handshake when it is needed first, and again when the upstream has
- * forgotten it (session restore): it has another serial then.  When the owner
+ * forgotten it (session restore); it gets another serial then.  When the owner
  * ends, a DELETE to the upstream is due (handlers->pending_delete).
  */
 
@@ -20,7 +20,7 @@
 #define NGX_MCP_UPSTREAM_ID_SHORT  512
 #define NGX_MCP_UPSTREAM_ID_MAX    4096
 
-/* a shared one that is not touched for so long ends, ms */
+/* ms; a shared upstream session that is not touched for so long ends */
 #define NGX_MCP_SHARED_TIMEOUT     120000
 
 
@@ -47,7 +47,7 @@ ngx_int_t ngx_mcp_upstream_session_get(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t owner, ngx_str_t *upstream, ngx_mcp_ref_t call,
     ngx_mcp_upstream_session_t *us);
 
-/* likewise, but never claims nor waits: NGX_OK or NGX_DECLINED */
+/* finds one that is made; NGX_OK; NGX_DECLINED: nobody has to make it */
 ngx_int_t ngx_mcp_upstream_session_peek(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t owner, ngx_str_t *upstream, ngx_mcp_upstream_session_t *us);
 
@@ -73,20 +73,21 @@ ngx_int_t ngx_mcp_upstream_session_subscription(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t ref, ngx_uint_t n, ngx_pool_t *pool, ngx_str_t *uri);
 
 /*
- * The handshake has succeeded: keeps the id that the upstream gave, and wakes
- * all that wait for it.  NGX_OK; NGX_DECLINED: the owner has ended; NGX_ERROR:
- * there is no room, and the claim is given up; NGX_AGAIN: the client has set
- * another log level than *level.  The new one is in *level now, and the caller
- * tells it to the upstream first.  level NULL: the levels are not compared.
+ * Ends a handshake that has succeeded: keeps the id that the upstream gave,
+ * and wakes all that wait for the upstream session.  NGX_OK; NGX_DECLINED: the
+ * owner has ended; NGX_ERROR: there is no room, and another request may try;
+ * NGX_AGAIN: the client has set another log level than *level.  *level is the
+ * new one now, which the caller sends to the upstream before it calls again.
+ * level NULL: the levels are not compared.
  */
 ngx_int_t ngx_mcp_upstream_session_made(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t ref, ngx_str_t *upstream, ngx_str_t *id,
     ngx_uint_t revision, ngx_uint_t *level);
 
-/* the handshake has failed: wakes all that wait, and one may try again */
+/* ends a handshake that failed: wakes all that wait, and one may try again */
 void ngx_mcp_upstream_session_fail(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref);
 
-/* the upstream has forgotten the session with this serial: it is made anew */
+/* notes that the upstream has forgotten the session with this serial */
 void ngx_mcp_upstream_session_forget(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
     ngx_uint_t serial);
 
@@ -115,71 +116,78 @@ void ngx_mcp_upstream_session_stream_release(ngx_mcp_zone_t *zone,
 ngx_int_t ngx_mcp_upstream_session_stream_await(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t ref, ngx_mcp_ref_t call);
 
-/* the upstream offers none on this session, which is not asked for again */
+/* notes that the upstream offers no GET stream: it is not asked for again */
 void ngx_mcp_upstream_session_stream_absent(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t ref);
 
 /*
- * The stream stands, on the session with this serial.  Unless it was resumed, a
- * client session that has lists or subscriptions to look at again learns that
- * it missed something since the stream before, if there was one, or is notified
- * by the shared upstream session there.  Whether it is notified now.
+ * Notes that the GET stream is open, on the session with this serial.  Unless
+ * it was resumed, the client may have missed changes of lists or resources
+ * since the stream before, if there was one; then the client session gets a
+ * gap, unless the shared upstream session there notifies it.  Returns whether
+ * the client is notified now.
  */
 ngx_uint_t ngx_mcp_upstream_session_stream_opened(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t ref, ngx_uint_t serial, ngx_uint_t resumed);
 
 /*
- * It has ended for now.  While it stands a client session receives changes of
- * lists there, and not those that the shared upstream session received
- * (NGX_MCP_EVENT_SHARED).
+ * Notes that the GET stream has ended for now.  While it is open, a client
+ * session receives changes of lists on it, and not the changes that the shared
+ * upstream session received (NGX_MCP_EVENT_SHARED).
  */
 void ngx_mcp_upstream_session_stream_closed(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t ref);
 
 
 /*
- * Shared upstream sessions.  Who holds the audience's lease touches it;
- * untouched for NGX_MCP_SHARED_TIMEOUT it ends.
+ * A shared upstream session.  The worker that holds the audience's lease holds
+ * it, too, and touches it; it ends after NGX_MCP_SHARED_TIMEOUT without that.
  */
 
 typedef struct {
     ngx_str_t               endpoint;
     ngx_str_t               tenant;
     ngx_str_t               list_key;
-    uint64_t                audience;     /* its hash; 0: of the text */
+    uint64_t                audience;     /* hash of list_key; 0: not known */
     ngx_str_t               upstream;
-    ngx_str_t               id;           /* UUID text: $mcp_session where its
-                                             requests are made */
+    ngx_str_t               id;           /* UUID text: $mcp_session of its
+                                             requests */
     ngx_uint_t              limit;        /* of the endpoint; 0: none */
-    ngx_uint_t              pooled;       /* nobody holds it, and each request
-                                             that uses it touches it */
+    ngx_uint_t              pooled;       /* no worker holds it, and each
+                                             request that uses it touches it */
 } ngx_mcp_shared_t;
 
-/* finds or makes it: NGX_OK; NGX_BUSY: the limit; NGX_DECLINED: no room */
+/*
+ * Finds or makes a shared upstream session.  NGX_OK; NGX_BUSY: the limit is
+ * reached; NGX_DECLINED: there is no room.
+ */
 ngx_int_t ngx_mcp_shared_get(ngx_mcp_zone_t *zone, ngx_mcp_shared_t *in,
     ngx_mcp_ref_t *ref);
 
 /*
- * Under this fence of the lease this worker holds it from now on, until a
- * later one does: touch it now and then.  NGX_OK; NGX_DECLINED: it has ended,
- * or another one holds it.
+ * claim(): this worker, whose lease has this fence, holds the shared upstream
+ * session until another worker claims it, and has to touch() it now and then.
+ * NGX_OK; NGX_DECLINED: it has ended, or another worker holds it.
  */
 ngx_int_t ngx_mcp_shared_claim(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
     uint32_t fence);
 ngx_int_t ngx_mcp_shared_touch(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
     uint32_t fence);
 
-/* touches one that nobody holds */
+/* touches a shared upstream session that no worker holds */
 void ngx_mcp_shared_keep(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref);
 
-/* ends it, unless another one holds it or there are interests: NGX_DECLINED */
+/*
+ * Ends a shared upstream session.  NGX_OK; NGX_DECLINED: another worker holds
+ * it, it has interests, or it had ended.
+ */
 ngx_int_t ngx_mcp_shared_end(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
     uint32_t fence);
 
 
 /*
- * DELETEs to upstreams under way in this worker: what a session that ends
- * leaves in the zone waits there while there are many ("full").
+ * Count the DELETEs to upstreams that are under way in this worker.  While it
+ * has many ("full"), further ones wait in the zone.
  */
 void ngx_mcp_pending_delete_begin(ngx_mcp_zone_t *zone);
 void ngx_mcp_pending_delete_end(ngx_mcp_zone_t *zone);

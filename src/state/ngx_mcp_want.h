@@ -1,9 +1,10 @@
 
 /*
- * Which workers have streams with a want.  The zone has a set of workers for
- * each place, which the last bits of a want tell.  Workers change the sets
- * without the lock.  An event for a want wakes only the workers in the set of
- * its place, but for one of NGX_MCP_WANT_NEWS events, which wakes all.
+ * The zone knows which workers have streams with a want.  It has a set of
+ * workers for each place; the last bits of a want tell the place.  Workers
+ * change the sets without the lock.  An event for a want wakes only the
+ * workers in the set of the want's place; one of NGX_MCP_WANT_NEWS events
+ * wakes all.
  */
 
 #ifndef _NGX_MCP_WANT_H_INCLUDED_
@@ -20,9 +21,9 @@
 
 
 /*
- * counts: of the streams of this worker, by place, from ngx_mcp_wants_make()
- * (NULL: no memory; to be freed by the caller).  A stream has to read its line
- * once more after its wants were added, as events before that woke nobody.
+ * make() allocates the counts of this worker's streams by place, which the
+ * caller frees; NULL: no memory.  After the wants of a stream were added, it
+ * has to read its line once more, as earlier events did not wake this worker.
  */
 uint32_t *ngx_mcp_wants_make(ngx_mcp_zone_t *zone);
 void ngx_mcp_want_add(ngx_mcp_zone_t *zone, uint32_t *counts, uint64_t want);
