@@ -335,7 +335,14 @@ const steps = {
 
     async progress(p) {
         const seen = [];
-        const options = { onprogress: ({ progress }) => seen.push(progress) };
+
+        /* the SDK itself tells of rounds, with a message */
+
+        const options = { onprogress: ({ progress, message }) => {
+            if (message === undefined) {
+                seen.push(progress);
+            }
+        } };
 
         await (p.server === 'everything'
                ? p.call('trigger-long-running-operation',
