@@ -1,7 +1,7 @@
 
 /*
- * Shared by every layer: nginx's core headers without http, the protocol's
- * revisions, error codes and log levels.  No state, no functions.
+ * Definitions for all layers: nginx's core headers without http, and the
+ * protocol's revisions, error codes and log levels.
  */
 
 #ifndef _NGX_MCP_CORE_H_INCLUDED_
@@ -16,11 +16,11 @@
 
 #define NGX_MCP_UUID_LEN         36
 
-/* longest JSON-RPC id token (quotes included) that is taken */
+/* bytes of the longest JSON-RPC id token, quotes included; longer: refused */
 #define NGX_MCP_ID_MAX           256
 
 
-/* revisions, oldest first, so that they compare */
+/* revisions, the oldest first, so that they can be compared by < and > */
 
 typedef enum {
     NGX_MCP_REVISION_UNKNOWN = 0,
@@ -45,7 +45,7 @@ typedef enum {
 #define NGX_MCP_NO_RESOURCE        -32002
 #define NGX_MCP_URL_ELICITATION    -32042
 
-/* of 2026-07-28, which keeps the codes of this range for itself */
+/* error codes of revision 2026-07-28, and the range that it reserves */
 
 #define NGX_MCP_HEADER_MISMATCH      -32020
 #define NGX_MCP_MISSING_CAPABILITY   -32021
@@ -54,7 +54,7 @@ typedef enum {
 #define NGX_MCP_RESERVED_LAST        -32020
 
 
-/* levels of notifications/message, least severe first */
+/* levels of notifications/message, the least severe first */
 
 typedef enum {
     NGX_MCP_LEVEL_UNSET = 0,
@@ -69,7 +69,7 @@ typedef enum {
 } ngx_mcp_level_e;
 
 
-/* of ngx_str_t * */
+/* whether two texts (ngx_str_t *) are equal */
 
 #define ngx_mcp_equal(a, b)                                                   \
     ((a)->len == (b)->len && ngx_memcmp((a)->data, (b)->data, (a)->len) == 0)

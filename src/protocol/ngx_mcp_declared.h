@@ -1,12 +1,12 @@
 
 /*
- * What a client declares that it can be asked for: sampling, elicitation and
- * roots.  Some servers offer more to a client that can, so that clients who
- * differ in this are of different audiences.  Other capabilities, and details
- * of these, make no difference here.
+ * The capabilities that a client declares: sampling, elicitation and roots.
+ * Some servers offer more to clients that have them, so clients that differ in
+ * these capabilities belong to different audiences.  Other capabilities, and
+ * details of these, make no difference.
  *
- * The key of an audience is a letter for what its clients declare, and the
- * list key behind it.
+ * The key of an audience is one letter for the capabilities that its clients
+ * declare, followed by the list key.
  */
 
 #ifndef _NGX_MCP_DECLARED_H_INCLUDED_
@@ -19,28 +19,28 @@
 /* bits */
 
 #define NGX_MCP_DECLARED_SAMPLING  0x01
-#define NGX_MCP_DECLARED_FORM      0x02    /* elicitation by a form, */
-#define NGX_MCP_DECLARED_URL       0x04    /* by a page */
+#define NGX_MCP_DECLARED_FORM      0x02    /* elicitation by a form */
+#define NGX_MCP_DECLARED_URL       0x04    /* elicitation by a web page */
 #define NGX_MCP_DECLARED_ROOTS     0x08
 
 
-/* of a client's capabilities, a raw object or empty */
+/* the bits of a client's capabilities, which are a raw object or empty */
 ngx_uint_t ngx_mcp_declared(ngx_str_t *capabilities);
 
-/* capabilities that declare this, a raw object; data NULL: no memory */
+/* composes capabilities (a raw object) from bits; data NULL: no memory */
 ngx_str_t ngx_mcp_declared_compose(ngx_pool_t *pool, ngx_uint_t declared);
 
 
 #define ngx_mcp_declared_letter(declared)  ((u_char) ('a' + (declared)))
 
 /*
- * The key of the audience with this list key; from pool, if that is not empty.
- * data NULL: no memory.
+ * Composes the key of an audience from its letter and list key.  The key is
+ * from pool, unless the list key is empty.  data NULL: no memory.
  */
 ngx_str_t ngx_mcp_audience_key(ngx_pool_t *pool, u_char letter,
     ngx_str_t *list_key);
 
-/* its two parts; NGX_DECLINED: it is none */
+/* reads the parts of a key; NGX_OK; NGX_DECLINED: it is no key */
 ngx_int_t ngx_mcp_audience_key_parse(ngx_str_t *key, ngx_uint_t *declared,
     ngx_str_t *list_key);
 

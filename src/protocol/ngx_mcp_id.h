@@ -1,6 +1,7 @@
 
 /*
- * Identifiers: UUIDv7 session ids and event ids, which are positions.
+ * Identifiers: session ids, which are UUIDv7, and event ids, which name
+ * positions in logs.
  */
 
 #ifndef _NGX_MCP_ID_H_INCLUDED_
@@ -10,23 +11,29 @@
 #include "ngx_mcp_core.h"
 
 
-/* random bytes of the system, a few; NGX_ERROR: it has none yet */
+/* reads a few random bytes from the system; NGX_OK; NGX_ERROR: it has none */
 ngx_int_t ngx_mcp_random(void *dst, size_t len);
 
 /*
- * Writes a UUIDv7 (RFC 9562) of 36 characters to dst, 74 random bits from the
- * kernel's generator.  NGX_OK or NGX_ERROR.
+ * Writes a UUIDv7 (RFC 9562) of 36 characters to dst; 74 of its bits are
+ * random bits from the kernel.  NGX_OK or NGX_ERROR (no random bytes).
  */
 ngx_int_t ngx_mcp_uuid(u_char *dst);
 
-/* 16 bytes as canonical text; returns its end */
+/* writes 16 bytes as a UUID's canonical text; returns its end */
 u_char *ngx_mcp_uuid_print(u_char *dst, u_char *bin);
 
-/* no capitals, no leading zeros; at most 16 bytes; returns the end */
+/*
+ * Writes a number in lower-case hexadecimal digits without leading zeros, at
+ * most 16 bytes; returns the end.
+ */
 u_char *ngx_mcp_hex_print(u_char *dst, uint64_t n);
 
 
-/* an event id: "GENERATION-CHANNEL-OWN-GROUP-ENDPOINT", all in hex */
+/*
+ * An event id: "GENERATION-CHANNEL-OWN-GROUP-ENDPOINT", all in hex.  The last
+ * three are positions in the logs of the session, its group and its endpoint.
+ */
 
 #define NGX_MCP_EVENT_ID_LEN  (8 + 1 + 8 + 1 + 16 + 1 + 16 + 1 + 16)
 
@@ -34,13 +41,13 @@ typedef struct {
     uint32_t                generation;   /* of the zone */
     uint32_t                channel;
     uint64_t                own;
-    uint64_t                group;        /* endpoint and tenant */
+    uint64_t                group;
     uint64_t                endpoint;
 } ngx_mcp_event_id_t;
 
 u_char *ngx_mcp_event_id_print(u_char *dst, ngx_mcp_event_id_t *id);
 
-/* NGX_OK, or NGX_DECLINED when it is not one of ours */
+/* reads an event id; NGX_OK; NGX_DECLINED: the text is no such id */
 ngx_int_t ngx_mcp_event_id_parse(ngx_str_t *text, ngx_mcp_event_id_t *id);
 
 

@@ -1,10 +1,10 @@
 
 /*
- * Invalidate events ({"kind":"document",...}) and the rules by which each
- * becomes notifications: what the actions of "mcp_invalidate" mean, the rules
- * that hold when none is configured, $field of an event.
+ * Invalidate events ({"kind":"document",...}) and the rules that turn them
+ * into notifications: the actions of "mcp_invalidate", the default rules, and
+ * $field, which stands for a field of an event.
  *
- * No state; results are allocated from the caller's pool.
+ * There is no state; results are allocated from the caller's pool.
  */
 
 #ifndef _NGX_MCP_INVALIDATE_H_INCLUDED_
@@ -20,17 +20,17 @@ typedef enum {
     NGX_MCP_RULE_MESSAGE = 0,
     NGX_MCP_RULE_LIST_CHANGED,
     NGX_MCP_RULE_UPDATED,
-    NGX_MCP_RULE_RESOURCE,      /* UPDATED, with a URI, no template */
+    NGX_MCP_RULE_RESOURCE,      /* UPDATED with a URI that has no $field */
     NGX_MCP_RULE_NOTIFY,
     NGX_MCP_RULE_DROP,
-    NGX_MCP_RULE_LEVEL          /* no rule: sets the level of MESSAGE */
+    NGX_MCP_RULE_LEVEL          /* no action: sets the level of MESSAGE */
 } ngx_mcp_rule_e;
 
 
-/* one action of one kind */
+/* a rule: one action for one kind */
 
 typedef struct {
-    ngx_str_t               kind;         /* "*": any kind without a rule */
+    ngx_str_t               kind;         /* "*": kinds without own rules */
     ngx_uint_t              action;       /* ngx_mcp_rule_e */
     ngx_str_t               value;        /* DATA, URI, method, LEVEL */
     ngx_str_t               level;        /* of a message; empty: info */
@@ -38,26 +38,27 @@ typedef struct {
 } ngx_mcp_rule_t;
 
 
-/* the first members of an object, as far as it was searched */
+/* the first members of an object, as far as the object was searched */
 
 #define NGX_MCP_MEMBERS  16
 
 typedef struct {
-    ngx_str_t               rest;         /* of the text, behind them */
+    ngx_str_t               rest;         /* text behind these members */
     ngx_uint_t              n;
     ngx_str_t               names[NGX_MCP_MEMBERS];       /* raw */
     ngx_str_t               values[NGX_MCP_MEMBERS];
 } ngx_mcp_members_t;
 
 
-/* an object that the scan has accepted */
+/* an event, which the JSON scan has accepted */
 
 typedef struct {
-    ngx_str_t               text;
+    ngx_str_t               text;         /* raw object */
     ngx_str_t               kind;         /* decoded */
     ngx_str_t               payload;      /* raw object whose members are
                                              fields as well, or empty */
-    ngx_uint_t              coalescing;   /* its count is left out */
+    ngx_uint_t              coalescing;   /* similar events may be joined, so
+                                             the text has no count yet */
 
     /* private */
     ngx_mcp_members_t       members;
@@ -71,15 +72,16 @@ typedef struct {
     (event)->payload_members.n = 0
 
 
-/* places in a notification where a count may be put; 0: none */
-
 #define NGX_MCP_COUNTS  2
 
 typedef struct {
     ngx_str_t               text;
-    ngx_uint_t              level;        /* of a message, or 0 */
-    ngx_str_t               uri;          /* for its subscribers, or empty */
-    size_t                  counts[NGX_MCP_COUNTS];
+    ngx_uint_t              level;        /* level of a message, or 0 */
+    ngx_str_t               uri;          /* only subscribers of this resource
+                                             are notified; empty: all */
+    size_t                  counts[NGX_MCP_COUNTS];  /* offsets in the text
+                                                        where a count may be
+                                                        put; 0: none */
 } ngx_mcp_notification_t;
 
 
@@ -88,33 +90,40 @@ typedef struct {
 extern ngx_mcp_rule_t  ngx_mcp_default_rules[NGX_MCP_DEFAULT_RULES];
 
 
-/* an ACTION into action and value; NULL, or what is wrong with it */
+/*
+ * Reads an ACTION of mcp_invalidate into rule->action, value and level.
+ * Returns NULL, or what is wrong with the text.
+ */
 const char *ngx_mcp_rule_parse(ngx_mcp_rule_t *rule, ngx_str_t *text);
 
 /*
- * The first rule for a kind (prev is NULL), or the next one; those of "*" if
- * the kind has none.  NULL: there is no other.
+ * Finds the first rule for a kind (prev is NULL), or the one after prev.  A
+ * kind without rules has those of "*".  NULL: there is no other rule.
  */
 ngx_mcp_rule_t *ngx_mcp_rule_next(ngx_mcp_rule_t *rules, ngx_uint_t n,
     ngx_str_t *kind, ngx_mcp_rule_t *prev);
 
 /*
- * logger: as JSON.  NGX_OK; NGX_DECLINED: the rule has nothing to say;
- * NGX_ERROR: no memory.  The notification may refer to texts of the rule.
+ * Applies a rule to an event.  logger: a raw JSON string.  NGX_OK: *out is the
+ * notification, which may refer to texts of the rule; NGX_DECLINED: the rule
+ * makes no notification of this event; NGX_ERROR: no memory.
  */
 ngx_int_t ngx_mcp_rule_apply(ngx_mcp_rule_t *rule, ngx_mcp_invalidate_t *event,
     ngx_str_t *logger, ngx_pool_t *pool, ngx_mcp_notification_t *out);
 
-/* 1 and how many events it stands for, when it says so */
+/*
+ * Whether the event says how many events it stands for; *count is then that
+ * number.
+ */
 ngx_uint_t ngx_mcp_invalidate_count(ngx_mcp_invalidate_t *event,
     uint64_t *count);
 
-/* LEVEL as it came out of the event, to ngx_mcp_level_e */
+/* the ngx_mcp_level_e of a LEVEL whose $fields were replaced */
 ngx_uint_t ngx_mcp_rule_level(ngx_str_t *text);
 
 /*
- * An object without the members named (decoded) in the list, whose last has
- * length 0.  NGX_OK or NGX_ERROR (no memory).
+ * Copies an object without the members with these decoded names, of which the
+ * last is empty.  NGX_OK or NGX_ERROR (no memory).
  */
 ngx_int_t ngx_mcp_json_remove(ngx_str_t *text, ngx_str_t *names,
     ngx_pool_t *pool, ngx_str_t *out);

@@ -1,22 +1,22 @@
 
 /*
- * One strict, bounded, non-recursive JSON scan (RFC 8259), the only JSON code
- * of our own.  It is resumable: text comes in pieces of any size, nothing is
- * copied and no tree is made.  It rejects what is not JSON (also raw NULs,
- * invalid UTF-8, trailing bytes, nesting deeper than 512, 4G and more) and
- * notes where the members of a fixed table of paths lie.
+ * A strict, bounded, non-recursive scan of JSON (RFC 8259).  All other code
+ * works on texts that this scan has accepted.  It takes text in pieces of any
+ * size, copies nothing and makes no tree.  It rejects text that is not JSON
+ * (also raw NULs, invalid UTF-8, trailing bytes, nesting deeper than 512, 4G
+ * and more) and notes where the members of a fixed table of paths lie.
  *
- * Names are compared after decoding their escapes, case-sensitively.  A name
- * that is not that of a noted member, but that other parsers take for it, is
- * noted as well: one that is equal after case folding (U+017F is an s, U+212A
- * a k, U+0130 and U+0131 an i), or once it ends at a NUL, or without half a
- * surrogate pair.
+ * Names are compared case-sensitively after decoding their escapes.  Other
+ * parsers may take a different name for that of a noted member, so the scan
+ * notes it, too (ngx_mcp_span_t, "folded"): a name that is equal after case
+ * folding (U+017F is an s, U+212A a k, U+0130 and U+0131 an i), if it is cut
+ * at a NUL, or without half a surrogate pair.
  *
- * Half a surrogate pair as an escape ("\ud83d") is valid by the grammar of
- * RFC 8259: it passes, is noted of the string that has it, and decodes to
- * U+FFFD.
+ * Half a surrogate pair as an escape ("\ud83d") is valid by the grammar of RFC
+ * 8259.  The scan accepts it and notes that the string has one ("lone"); it is
+ * decoded to U+FFFD.
  *
- * The caller owns the scan state and all text; no allocation, no locking.
+ * The caller owns the scan state and all text; nothing is allocated.
  */
 
 #ifndef _NGX_MCP_JSON_H_INCLUDED_
@@ -42,8 +42,8 @@ typedef enum {
 
 
 /*
- * The members that are looked at: name, the member it stands in, key.  The
- * members of one parent stand together.
+ * The members that the scan notes: path, the path of the parent object, key.
+ * Members of one parent must follow each other.
  */
 
 #define NGX_MCP_JSON_PATHS(_)                                                 \
@@ -111,15 +111,15 @@ typedef enum {
 } ngx_mcp_path_e;
 
 
-/* where a value lies, counted from the first byte that was fed */
+/* where a value lies; offsets count from the first byte of the first piece */
 
 typedef struct {
     uint32_t                start;
     uint32_t                end;
     unsigned                type:8;       /* ngx_mcp_json_type_e */
-    unsigned                count:8;      /* how often the member stood there */
-    unsigned                folded:1;     /* a name stood there like its own */
-    unsigned                lone:1;       /* half a surrogate pair is in it */
+    unsigned                count:8;      /* how many members had this name */
+    unsigned                folded:1;     /* another name is taken for it */
+    unsigned                lone:1;       /* it has half a surrogate pair */
 } ngx_mcp_span_t;
 
 
@@ -127,48 +127,49 @@ typedef struct {
 
 typedef struct {
     ngx_mcp_span_t          members[NGX_MCP_PATH_MAX];
-    ngx_mcp_json_type_e     type;         /* of the whole */
-    const char             *error;        /* what is wrong, after NGX_ERROR */
-    size_t                  offset;       /* bytes taken */
+    ngx_mcp_json_type_e     type;         /* type of the whole value */
+    const char             *error;        /* reason of NGX_ERROR */
+    size_t                  offset;       /* bytes taken so far */
 
-    u_char                 *piece;        /* first byte of that at hand */
-    const u_char           *literal;      /* what is left of it */
-    uint32_t                code;         /* character under way */
-    uint32_t                surrogate;    /* first half, just read */
+    u_char                 *piece;        /* first byte of this piece */
+    const u_char           *literal;      /* rest of true, false or null */
+    uint32_t                code;         /* character that is being read */
+    uint32_t                surrogate;    /* first half of a pair, just read */
     uint16_t                depth;
     u_char                  state;
     u_char                  substate;
-    u_char                  parent;       /* path of the container at hand */
-    u_char                  node;         /* path of the value at hand */
+    u_char                  parent;       /* path of the current container */
+    u_char                  node;         /* path of the current value */
     u_char                  need;         /* digits or bytes still to come */
     u_char                  key_len;
-    u_char                  key[48];      /* decoded name under way */
-    u_char                  path[8];      /* path of the containers */
+    u_char                  key[48];      /* decoded part of a name */
+    u_char                  path[8];      /* paths of the open containers */
     u_char                  low;          /* bounds of the next UTF-8 byte */
     u_char                  high;
     unsigned                object:1;     /* the container is an object */
     unsigned                name:1;       /* the string is a name */
     unsigned                keep:1;       /* the name is to be compared */
-    unsigned                cut:1;        /* but not what follows in it */
-    unsigned                altered:1;    /* compared is not all of it */
-    unsigned                ambiguous:1;  /* count > 1, folded or lone of one */
+    unsigned                cut:1;        /* the rest of the name is ignored */
+    unsigned                altered:1;    /* a part of the name is ignored */
+    unsigned                ambiguous:1;  /* a noted member has count > 1,
+                                             folded or lone */
     u_char                  nesting[NGX_MCP_JSON_DEPTH / 8];
 } ngx_mcp_json_t;
 
 
-/* starts a scan */
+/* begins a scan */
 void ngx_mcp_json_init(ngx_mcp_json_t *json);
 
 /*
- * Scans a piece.  NGX_AGAIN: all right so far; NGX_ERROR: not JSON, and
- * json->error says why.
+ * Scans a piece.  NGX_AGAIN: the text is valid so far; NGX_ERROR: it is not
+ * JSON, and json->error says why.
  */
 ngx_int_t ngx_mcp_json_feed(ngx_mcp_json_t *json, u_char *p, u_char *last);
 
-/* no more text: NGX_OK if it was exactly one JSON value, else NGX_ERROR */
+/* ends a scan; NGX_OK: the text was exactly one JSON value; NGX_ERROR */
 ngx_int_t ngx_mcp_json_end(ngx_mcp_json_t *json);
 
-/* init, feed and end over text that is all there */
+/* scans a whole text; NGX_OK; NGX_ERROR: json->error says why */
 ngx_int_t ngx_mcp_json_scan(ngx_mcp_json_t *json, ngx_str_t *text);
 
 /* the raw text of a noted member (of text fed in one piece); len 0: absent */
@@ -176,47 +177,52 @@ ngx_str_t ngx_mcp_json_span(ngx_mcp_json_t *json, ngx_mcp_path_e path,
     u_char *text);
 
 /*
- * Elements of an array that the scan has accepted: *rest starts as the whole
- * text, and may go on behind the array.  NGX_OK with the raw element; NGX_DONE
- * behind the last: rest->data is then what follows the array.
+ * A walk over the elements of an array that the scan has accepted.  *rest is
+ * the array's text at first; text behind the array may follow.  NGX_OK:
+ * *element is the next raw element; NGX_DONE: there is no other, and *rest is
+ * the text behind the array.
  */
 ngx_int_t ngx_mcp_json_element(ngx_str_t *rest, ngx_str_t *element);
 
 /*
- * Likewise, with the raw value of the member of this name (raw), the last one
- * if there are several; it is empty if there is none or the element is no
- * object.
+ * The same walk, which also gives the raw value of the element's member with
+ * this raw name, the last one if there are several.  *value is empty if there
+ * is none or the element is no object.
  */
 ngx_int_t ngx_mcp_json_element_member(ngx_str_t *rest, ngx_str_t *name,
     ngx_str_t *element, ngx_str_t *value);
 
 /*
- * Members of an object that the scan has accepted, likewise; name is the raw
- * token with its quotes.  NGX_OK, NGX_DONE behind the last.
+ * The same walk over the members of an object.  *name becomes the raw token
+ * with its quotes.  NGX_OK; NGX_DONE: there is no other member.
  */
 ngx_int_t ngx_mcp_json_member(ngx_str_t *rest, ngx_str_t *name,
     ngx_str_t *value);
 
-/* the two halves of it: the value, of any length, need not be passed over */
+/*
+ * The two halves of ngx_mcp_json_member(), for callers that may not need the
+ * value, which can be long.
+ */
 ngx_int_t ngx_mcp_json_name(ngx_str_t *rest, ngx_str_t *name);
 void ngx_mcp_json_value(ngx_str_t *rest, ngx_str_t *value);
 
 /*
- * Decodes a raw string token (quotes included) that the scan has accepted
- * into dst, which has room for raw->len bytes; returns the end.  Half a
- * surrogate pair becomes U+FFFD.
+ * Decodes a raw string token (quotes included) that the scan has accepted into
+ * dst, which has room for raw->len bytes.  Half a surrogate pair becomes
+ * U+FFFD.  Returns the end.
  */
 u_char *ngx_mcp_json_unescape(u_char *dst, ngx_str_t *raw);
 
 /*
- * Writes text as a JSON string with quotes; invalid UTF-8 becomes U+FFFD.
- * escaped_len is the room it needs.
+ * ngx_mcp_json_escape() writes a text as a JSON string with quotes; invalid
+ * UTF-8 becomes U+FFFD.  It returns the end.  ngx_mcp_json_escaped_len() is
+ * the room in bytes that this needs.
  */
 size_t ngx_mcp_json_escaped_len(ngx_str_t *text);
 u_char *ngx_mcp_json_escape(u_char *dst, ngx_str_t *text);
 
 /*
- * The beginning of a text of any kind for a log or a message: at most
+ * Writes the beginning of any text for a log or a message: at most
  * NGX_MCP_QUOTE bytes, white space and control characters as single spaces,
  * bytes that are not UTF-8 as "?".  Returns the end.
  */
@@ -225,13 +231,13 @@ u_char *ngx_mcp_json_escape(u_char *dst, ngx_str_t *text);
 u_char *ngx_mcp_json_quote(u_char *dst, ngx_str_t *text);
 
 /*
- * Whether two raw tokens (strings or numbers) name the same JSON-RPC id:
- * strings after decoding, numbers as they are written.
+ * Whether two raw tokens (strings or numbers) are the same JSON-RPC id.
+ * Strings are compared after decoding, numbers as they are written.
  */
 ngx_uint_t ngx_mcp_json_same_id(ngx_str_t *a, ngx_str_t *b);
 
 
-/* length of the UTF-8 character at p, 0 if it is invalid or incomplete */
+/* bytes of the UTF-8 character at p; 0: it is invalid or incomplete */
 
 static ngx_inline size_t
 ngx_mcp_utf8_len(u_char *p, u_char *last)

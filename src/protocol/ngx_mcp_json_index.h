@@ -9,8 +9,8 @@
  * that name.  Values are equal as JSON: numbers by value, strings after
  * decoding, objects in any order.
  *
- * Hashes depend on a seed, which must be the same for all that is compared and
- * unknown to others.  The caller owns all memory; no allocation, no state.
+ * Hashes depend on a seed.  Texts that are compared need the same seed, which
+ * must be unknown to clients.  The caller owns all memory.
  */
 
 #ifndef _NGX_MCP_JSON_INDEX_H_INCLUDED_
@@ -23,8 +23,10 @@
 typedef struct {
     uint64_t                path;
     uint64_t                value;
-    uint32_t                next;         /* of its bucket; 0: none */
-    uint32_t                bucket;       /* the first field of bucket n */
+    uint32_t                next;         /* next field of the same bucket; 0:
+                                             none */
+    uint32_t                bucket;       /* in fields[n]: the first field of
+                                             bucket n */
 } ngx_mcp_json_field_t;
 
 
@@ -36,22 +38,30 @@ typedef struct {
 } ngx_mcp_json_index_t;
 
 
-/* an object of so many bytes needs this many fields at most, a power of two */
+/*
+ * How many fields an object with so many bytes may need, as a power of two.
+ */
 ngx_uint_t ngx_mcp_json_index_size(ngx_str_t *object);
 
-/* fields: as many as ngx_mcp_json_index_size() says */
+/* makes an index of an object; size: number from ngx_mcp_json_index_size() */
 void ngx_mcp_json_index(ngx_mcp_json_index_t *index, ngx_str_t *object,
     uint64_t seed, ngx_mcp_json_field_t *fields, ngx_uint_t size);
 
-/* of several members with one path the last one; 0: there is none */
+/*
+ * Finds the member with this path, the last one if there are several, and sets
+ * *value to the hash of its value.  Returns 0 if there is none.
+ */
 ngx_uint_t ngx_mcp_json_index_find(ngx_mcp_json_index_t *index, uint64_t path,
     uint64_t *value);
 
-/* the path of a raw name below a decoded one that ends in a dot, or is empty */
+/*
+ * The hash of the path of a raw name.  below: the decoded path of its parent
+ * with a dot at the end, or empty.
+ */
 uint64_t ngx_mcp_json_index_path(uint64_t seed, ngx_str_t *below,
     ngx_str_t *name);
 
-/* any raw value */
+/* the hash of any raw value */
 uint64_t ngx_mcp_json_index_value(uint64_t seed, ngx_str_t *raw);
 
 

@@ -1,9 +1,9 @@
 
 /*
- * Strings and numbers of the scan; private to it.  They take bytes from *pos
- * on: NGX_OK when the token is complete (*pos is behind it), NGX_AGAIN when
- * the piece ended within it, NGX_ERROR when it is invalid (*pos is at the
- * fault).
+ * Strings and numbers of the JSON scan; only for the scan.  The functions take
+ * bytes from *pos on.  NGX_OK: the token is complete, and *pos is behind it;
+ * NGX_AGAIN: the piece ended within the token; NGX_ERROR: the token is
+ * invalid, and *pos is at the wrong byte.
  */
 
 #ifndef _NGX_MCP_JSON_TOKEN_H_INCLUDED_
@@ -13,7 +13,7 @@
 #include "ngx_mcp_json.h"
 
 
-/* within a string */
+/* states within a string */
 
 enum {
     json_plain = 0,
@@ -23,7 +23,7 @@ enum {
 };
 
 
-/* within a number, named by what was read */
+/* states within a number, named by the part that was read last */
 
 enum {
     json_minus = 0,
@@ -42,13 +42,16 @@ ngx_int_t ngx_mcp_json_string(ngx_mcp_json_t *json, u_char **pos,
 ngx_int_t ngx_mcp_json_number(ngx_mcp_json_t *json, u_char **pos,
     u_char *last);
 
-/* one character of a string that was accepted; its length, at most 4 */
+/*
+ * Decodes one character of a string that the scan has accepted to dst; returns
+ * its length, which is at most 4 bytes.
+ */
 size_t ngx_mcp_json_decode(u_char **pos, u_char *last, u_char *dst);
 
 
 /*
- * The first byte that does not simply belong to the string: a quote, a
- * backslash, a control character or a part of a longer UTF-8 character.
+ * Skips plain bytes of a string.  Returns the first quote, backslash, control
+ * character or byte of a longer UTF-8 character, or last.
  */
 
 static ngx_inline u_char *

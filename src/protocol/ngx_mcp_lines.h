@@ -1,7 +1,8 @@
 
 /*
- * Messages one to a line: an incremental parser for newline-delimited JSON,
- * and for JSON text sequences (RFC 7464) whose texts have no line feeds.
+ * An incremental parser for messages that stand on one line each:
+ * newline-delimited JSON, and JSON text sequences (RFC 7464) whose texts have
+ * no line feeds.
  */
 
 #ifndef _NGX_MCP_LINES_H_INCLUDED_
@@ -13,20 +14,21 @@
 
 typedef struct {
     ngx_str_t               data;         /* valid until the next feed */
-    ngx_uint_t              skipped;      /* lines over the limit, so far */
+    ngx_uint_t              skipped;      /* lines that were left out so far,
+                                             as they were over the limit */
 
-    /* private; buf is ngx_alloc()ed and holds the part of a line */
+    /* private; buf is from ngx_alloc() and has the first part of a line */
     u_char                 *buf;
     size_t                  len;
     size_t                  size;
     size_t                  limit;
     ngx_log_t              *log;
     unsigned                over:1;
-    unsigned                ready:1;      /* the caller has what is in buf */
+    unsigned                ready:1;      /* buf is in use by the caller */
 } ngx_mcp_lines_t;
 
 
-/* limit: the longest line */
+/* prepares a parser; limit: bytes of the longest line */
 void ngx_mcp_lines_init(ngx_mcp_lines_t *lines, size_t limit, ngx_log_t *log);
 
 /*
@@ -37,7 +39,10 @@ void ngx_mcp_lines_init(ngx_mcp_lines_t *lines, size_t limit, ngx_log_t *log);
  */
 ngx_int_t ngx_mcp_lines_feed(ngx_mcp_lines_t *lines, u_char **p, u_char *last);
 
-/* no more will come: NGX_OK: a last line without its end; NGX_DECLINED */
+/*
+ * Says that no more bytes will come.  NGX_OK: lines->data is a last line,
+ * which had no line feed; NGX_DECLINED: there is none.
+ */
 ngx_int_t ngx_mcp_lines_end(ngx_mcp_lines_t *lines);
 
 /* frees the buffer */

@@ -1,7 +1,7 @@
 
 /*
  * subscriptions/listen (2026-07-28): the filter of a request, and the texts of
- * the stream that answers it.  The id of the request is in each of them.
+ * the stream that answers it.  Each text has the id of the request.
  */
 
 #ifndef _NGX_MCP_LISTEN_H_INCLUDED_
@@ -19,27 +19,34 @@ typedef struct {
 
 
 /*
- * Reads the filter of a scanned request; members that are not of the revision
- * do not matter, and a URI counts once.  NGX_OK; NGX_DECLINED: *why says what
+ * Reads the filter of a scanned request, with URIs from pool.  Members that
+ * the revision does not know are ignored, and a URI that appears twice is
+ * taken once.  max: the limit of URIs.  NGX_OK; NGX_DECLINED: *why says what
  * is wrong; NGX_ERROR: no memory.
  */
 ngx_int_t ngx_mcp_listen_read(ngx_mcp_message_t *m, ngx_uint_t max,
     ngx_pool_t *pool, ngx_mcp_listen_t *listen, const char **why);
 
-/* the acknowledgement of what is left of the filter; data NULL: no memory */
+/*
+ * Composes the acknowledgement of a filter, in which only those subscriptions
+ * are left that the server accepted.  data NULL: no memory.
+ */
 ngx_str_t ngx_mcp_listen_acknowledge(ngx_pool_t *pool, ngx_str_t *id,
     ngx_mcp_listen_t *listen);
 
 
-/* room that a notification needs beside the id, and the result beside two */
+/*
+ * How many bytes a notification grows by, beside the id, or the result needs
+ * beside two ids.
+ */
 #define NGX_MCP_LISTEN_ROOM  160
 
-/* the result, when the server ends the stream; returns its end */
+/* writes the result, with which the server ends the stream; returns its end */
 u_char *ngx_mcp_listen_result(u_char *dst, ngx_str_t *id);
 
 /*
- * Puts the id into a notification, in its place, behind which there is room.
- * Returns the new length; 0: it is none that can be listened for.
+ * Puts the id into a notification, in place; there must be room behind it.
+ * Returns the new length; 0: no client can listen for such a message.
  */
 size_t ngx_mcp_listen_tag(u_char *text, size_t len, ngx_str_t *id);
 

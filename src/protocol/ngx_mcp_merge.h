@@ -1,12 +1,13 @@
 
 /*
- * One list made of the lists of several upstreams, which stand in it one
- * behind the other: names get the prefixes of their upstreams, of entries that
- * are known by the same name the first upstream's stands, and titles that two
- * upstreams use are told apart.  A name without a prefix that begins with that
- * of another upstream is left out, as the other one would be asked for it.
+ * One list made of the lists of several upstreams, one after the other.  Names
+ * get the prefixes of their upstreams.  If clients would see two entries by
+ * the same name, only that of the first upstream is kept.  If two upstreams
+ * use the same title, the titles get a suffix.  An entry of an upstream
+ * without prefix is left out if its name begins with the prefix of another
+ * upstream, as calls would go to that upstream.
  *
- * Raw texts are those that the scan accepted (ngx_mcp_pages_end()).
+ * Raw texts must have been accepted by the JSON scan (ngx_mcp_pages_end()).
  */
 
 #ifndef _NGX_MCP_MERGE_H_INCLUDED_
@@ -17,30 +18,33 @@
 
 
 typedef struct {
-    ngx_str_t               upstream;     /* its name */
-    ngx_str_t               prefix;       /* or empty: names stay */
+    ngx_str_t               upstream;     /* name of the upstream */
+    ngx_str_t               prefix;       /* empty: names stay as they are */
     ngx_str_t               text;         /* a raw array */
-    ngx_uint_t              source;       /* the caller's number of it */
+    ngx_uint_t              source;       /* the caller's number for it */
 
     /* out */
     ngx_uint_t              hidden;       /* entries that were left out */
-    ngx_str_t               first;        /* of these, what it is known by */
-    ngx_uint_t              first_source; /* that has another one */
+    ngx_str_t               first;        /* name of the first of them */
+    ngx_uint_t              first_source; /* source that has this name, too */
 } ngx_mcp_merge_part_t;
 
 
-/* decoded; in lists of tools and prompts the name, else URI or template */
+/*
+ * An entry of the list.  Texts are decoded: the names of tools and prompts,
+ * the URIs of resources, the URI templates of resource templates.
+ */
 
 typedef struct {
     ngx_str_t               name;         /* as clients see it */
-    ngx_str_t               local;        /* as the upstream does */
+    ngx_str_t               local;        /* as its upstream knows it */
     ngx_uint_t              source;
 } ngx_mcp_merge_entry_t;
 
 
 typedef struct {
     ngx_str_t               text;         /* an array */
-    ngx_uint_t              n;            /* its entries */
+    ngx_uint_t              n;            /* number of entries */
 
     ngx_mcp_merge_entry_t  *entries;      /* private */
     uint32_t               *table;
@@ -50,15 +54,15 @@ typedef struct {
 
 
 /*
- * Merges n parts of this kind (NGX_MCP_LIST_*), with spare bytes of room behind
- * the text; *m lasts as long as the pool, temp is needed during the call.
- * NGX_OK, or NGX_ERROR: no memory.
+ * Merges n parts of lists of this kind (NGX_MCP_LIST_*).  "spare" bytes of
+ * room follow the text.  *m lives as long as pool; temp is needed only during
+ * the call.  NGX_OK or NGX_ERROR (no memory).
  */
 ngx_int_t ngx_mcp_merge(ngx_mcp_merge_t *m, ngx_uint_t kind,
     ngx_mcp_merge_part_t *parts, ngx_uint_t n, size_t spare, ngx_pool_t *pool,
     ngx_pool_t *temp);
 
-/* the entry that clients know by this name, decoded; NULL: there is none */
+/* finds an entry by the decoded name that clients see; NULL: there is none */
 ngx_mcp_merge_entry_t *ngx_mcp_merge_find(ngx_mcp_merge_t *m, ngx_str_t *name);
 
 

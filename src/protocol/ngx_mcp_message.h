@@ -18,11 +18,11 @@ typedef enum {
     NGX_MCP_REQUEST,
     NGX_MCP_NOTIFICATION,
     NGX_MCP_RESPONSE,
-    NGX_MCP_BATCH               /* an array; take its elements one by one */
+    NGX_MCP_BATCH               /* an array; the caller parses its elements */
 } ngx_mcp_kind_e;
 
 
-/* methods that something here knows; name, method */
+/* methods that the module knows: name of the constant, method */
 
 #define NGX_MCP_METHODS(_)                                                    \
     _(INITIALIZE,         "initialize")                                       \
@@ -72,16 +72,16 @@ typedef struct {
     ngx_str_t               method;       /* raw token with quotes, or empty */
     ngx_uint_t              modern;       /* carries the modern envelope */
     ngx_mcp_path_e          subject;      /* member that $mcp_name shows */
-    ngx_mcp_json_t          json;         /* for the other members */
+    ngx_mcp_json_t          json;         /* scan, for the other members */
 } ngx_mcp_message_t;
 
 
 /*
- * Parses a message.  NGX_OK; else a JSON-RPC code (NGX_MCP_PARSE_ERROR or
- * NGX_MCP_INVALID_REQUEST) and *why, a sentence for the client.  id is set
- * also on an invalid request where it could be read and is a string or an
- * integer.  Refused: not an object, jsonrpc not "2.0", id null (except in an
- * error response, where it counts as absent), fractional or longer than
+ * Parses a message.  Returns NGX_OK, or a JSON-RPC code (NGX_MCP_PARSE_ERROR
+ * or NGX_MCP_INVALID_REQUEST); *why is then a sentence for the client.  m->id
+ * is set for an invalid request, too, if it could be read and is a string or
+ * an integer.  Refused: not an object, jsonrpc not "2.0", id null (except in
+ * an error response, where it counts as absent), fractional or longer than
  * NGX_MCP_ID_MAX, a result without id, both or neither of method and
  * result/error, a duplicate of any member that routing looks at, params that
  * are no object, half a surrogate pair in method or id, a control character in
@@ -90,45 +90,54 @@ typedef struct {
 ngx_int_t ngx_mcp_message_parse(ngx_mcp_message_t *m, ngx_str_t *text,
     const char **why);
 
-/* likewise where m->json is the scan of the text already */
+/* the same for a text of which m->json is the scan already */
 ngx_int_t ngx_mcp_message_parse_scanned(ngx_mcp_message_t *m, ngx_str_t *text,
     const char **why);
 
 /*
- * Likewise a message of a client, which upstreams are to understand as it is
- * understood here; the code may be NGX_MCP_INVALID_PARAMS as well.  Refused,
- * too: a member that other parsers may take for one that routing looks at,
- * half a surrogate pair in one, more than one of the members that say what a
- * method acts on (params.name, params.uri and both of params.ref), one that is
- * no string, a method of MCP without its own of them or with an empty one.
- * m->subject is the path of that member, or NGX_MCP_PATH_NONE.
+ * Parses a message of a client, as ngx_mcp_message_parse(), but more strictly,
+ * so that upstreams understand it in the same way as the module.  The code may
+ * be NGX_MCP_INVALID_PARAMS, too.
+ *
+ * The subject of a message is the member that says what its method acts on:
+ * params.name, params.uri, params.ref.name or params.ref.uri.  m->subject
+ * becomes its path, or NGX_MCP_PATH_NONE.  Also refused: a member that other
+ * parsers may take for one that routing looks at, half a surrogate pair in
+ * such a member, several subjects, a subject that is no string, a method of
+ * MCP without its subject or with an empty one.
  */
 ngx_int_t ngx_mcp_message_parse_client(ngx_mcp_message_t *m, ngx_str_t *text,
     const char **why);
 
-/* raw span of a member; len 0 when absent */
+/* the raw text of a member; len 0: it is absent */
 #define ngx_mcp_message_member(m, path)                                       \
     ngx_mcp_json_span(&(m)->json, path, (m)->text.data)
 
 /*
- * A member that is a JSON string, decoded into pool; data NULL when it is
- * absent or no string (or when memory ran out).
+ * Decodes a member that is a JSON string into pool.  data NULL: the member is
+ * absent or no string, or there is no memory.
  */
 ngx_str_t ngx_mcp_message_string(ngx_mcp_message_t *m, ngx_mcp_path_e path,
     ngx_pool_t *pool);
 
-/* "2025-06-18" and back, "" for none; raw tokens with quotes are not taken */
+/*
+ * Turn a text such as "2025-06-18", without quotes, into a revision, and back;
+ * NGX_MCP_REVISION_UNKNOWN has the name "".
+ */
 ngx_mcp_revision_e ngx_mcp_revision_parse(ngx_str_t *text);
 ngx_str_t *ngx_mcp_revision_name(ngx_uint_t revision);
 
-/* level name to ngx_mcp_level_e, NGX_MCP_LEVEL_UNSET if it is none */
+/* the ngx_mcp_level_e of a decoded name; NGX_MCP_LEVEL_UNSET: it is none */
 ngx_uint_t ngx_mcp_level_parse(ngx_str_t *text);
 
-/* decoded method to ngx_mcp_method_e and back; "" is the name of the others */
+/*
+ * Turn a decoded method into ngx_mcp_method_e, and back; NGX_MCP_METHOD_OTHER
+ * has the name "".
+ */
 ngx_uint_t ngx_mcp_method_parse(ngx_str_t *text);
 ngx_str_t *ngx_mcp_method_name(ngx_uint_t code);
 
-/* those of a message that was scanned: its method, and params.level */
+/* the codes of the method, and of params.level, of a scanned message */
 ngx_uint_t ngx_mcp_method_of(ngx_mcp_json_t *json, ngx_str_t *text);
 ngx_uint_t ngx_mcp_level_of(ngx_mcp_json_t *json, ngx_str_t *text);
 
@@ -137,32 +146,36 @@ ngx_str_t *ngx_mcp_level_name(ngx_uint_t level);
 
 
 /*
- * Composes an error message into pool.  id: raw token or empty; how an
- * unreadable id is said depends on the revision (left out, or null before
- * 2025-11-25).  data: raw JSON for error.data, or NULL.  NULL data in the
- * returned string means that memory ran out.
+ * The functions below compose messages from pool.  If data of the returned
+ * string is NULL, there is no memory.
+ */
+
+/*
+ * Composes an error response.  id: raw token, or empty if it could not be
+ * read: it is left out then, or null before revision 2025-11-25.  data: raw
+ * JSON for error.data, or NULL.
  */
 ngx_str_t ngx_mcp_error_compose(ngx_pool_t *pool, ngx_uint_t revision,
     ngx_str_t *id, ngx_int_t code, ngx_str_t *message, ngx_str_t *data);
 
-/* a request, or a notification if id is empty; params: raw, or empty */
+/* composes a request, a notification if id is empty; params: raw or empty */
 ngx_str_t ngx_mcp_request_compose(ngx_pool_t *pool, ngx_str_t *id,
     ngx_str_t *method, ngx_str_t *params);
 
-/* the raw params of a request that is about a resource */
+/* composes raw params with this "uri" */
 ngx_str_t ngx_mcp_uri_compose(ngx_pool_t *pool, ngx_str_t *uri);
 
-/* a response with a raw result */
+/* composes a response with a raw result */
 ngx_str_t ngx_mcp_result_compose(ngx_pool_t *pool, ngx_str_t *id,
     ngx_str_t *result);
 
-/* an error response with a raw "error" */
+/* composes an error response with a raw "error" */
 ngx_str_t ngx_mcp_refusal_compose(ngx_pool_t *pool, ngx_str_t *id,
     ngx_str_t *error);
 
 /*
- * A scanned message with this raw value instead of the members at two paths
- * (the second may be NGX_MCP_PATH_NONE), which are there.
+ * Copies a scanned message with a raw value in place of the values of two
+ * members, which must be present.  The second path may be NGX_MCP_PATH_NONE.
  */
 ngx_str_t ngx_mcp_message_replace(ngx_pool_t *pool, ngx_str_t *text,
     ngx_mcp_json_t *json, ngx_mcp_path_e *paths, ngx_str_t *value);

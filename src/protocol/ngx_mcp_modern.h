@@ -1,7 +1,8 @@
 
 /*
- * Texts of revision 2026-07-28 as a server of it takes and gives them, made of
- * those of the middle, which has no envelope, and back.
+ * Texts of revision 2026-07-28.  Messages inside the module have no envelope;
+ * these functions turn them into messages for servers of that revision, and
+ * the answers of such servers into messages of the module.
  */
 
 #ifndef _NGX_MCP_MODERN_H_INCLUDED_
@@ -16,49 +17,54 @@
 
 typedef struct {
     ngx_str_t               info;         /* raw object, or empty */
-    ngx_str_t               capabilities; /* likewise */
-    ngx_uint_t              level;        /* of logs, ngx_mcp_level_e */
+    ngx_str_t               capabilities; /* raw object, or empty */
+    ngx_uint_t              level;        /* log level, ngx_mcp_level_e */
 } ngx_mcp_modern_client_t;
 
 
 /*
- * The client of these raw params of initialize; what is not of the revision is
- * changed in a copy in pool.  NGX_OK or NGX_ERROR.
+ * Reads the client from the raw params of initialize.  Parts that the revision
+ * does not have are changed in a copy from pool.  NGX_OK or NGX_ERROR (no
+ * memory).
  */
 ngx_int_t ngx_mcp_modern_client(ngx_pool_t *pool, ngx_str_t *initialize,
     ngx_mcp_modern_client_t *client);
 
-/* raw members of params._meta, without braces; data NULL: no memory */
+/*
+ * Composes the envelope of a client: raw members of params._meta, without
+ * braces.  data NULL: no memory.
+ */
 ngx_str_t ngx_mcp_modern_envelope(ngx_pool_t *pool,
     ngx_mcp_modern_client_t *client);
 
 /*
- * A scanned request with this envelope, with another raw id if that is not
- * empty, and with raw members put into params if these are not.  data NULL: no
- * memory.
+ * Copies a scanned request and adds the envelope.  If id (raw) is not empty,
+ * it replaces the request's id; if members (raw) is not empty, they are put
+ * into params.  data NULL: no memory.
  */
 ngx_str_t ngx_mcp_modern_request(ngx_pool_t *pool, ngx_str_t *text,
     ngx_mcp_json_t *json, ngx_str_t *envelope, ngx_str_t *id,
     ngx_str_t *members);
 
 /*
- * Takes out of a scanned message, in its place, what only clients of the
- * revision know.  method: of the request that a result answers, or OTHER.
- * The scan is that of another text then: 1; 0: nothing was taken out.
+ * Removes from a scanned message, in place, the members that only clients of
+ * the revision know.  method: the method of the request that a result answers,
+ * or NGX_MCP_METHOD_OTHER.  Returns 1 if the text may have changed, so that the
+ * scan is not valid any more, else 0.
  */
 ngx_uint_t ngx_mcp_modern_plain(ngx_str_t *text, ngx_mcp_json_t *json,
     ngx_uint_t method);
 
 /*
- * The raw result of server/discover as one of initialize.  data NULL: no
- * memory, or it does not name the revision among those that the server supports
+ * Turns the raw result of server/discover into one of initialize.  data NULL:
+ * no memory, or the server does not list the revision as supported.
  */
 ngx_str_t ngx_mcp_modern_discovered(ngx_pool_t *pool, ngx_str_t *result);
 
-/* whether it names it */
+/* whether a raw result of server/discover lists the revision as supported */
 ngx_uint_t ngx_mcp_modern_offered(ngx_str_t *result);
 
-/* likewise of the raw error by which a server refuses a version */
+/* whether a raw error, by which a server refuses a version, lists it */
 ngx_uint_t ngx_mcp_modern_supported(ngx_str_t *error);
 
 

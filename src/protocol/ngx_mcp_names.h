@@ -1,13 +1,13 @@
 
 /*
- * Names of tools and prompts where several upstreams stand behind one endpoint:
- * clients see "PREFIX__NAME", upstreams their own names.
+ * Names of tools and prompts where several upstreams stand behind one
+ * endpoint: clients see "PREFIX__NAME", upstreams their own names.
  *
  * A name that would be longer than NGX_MCP_NAME_MAX bytes is cut, and ends in
  * "_" and the first 8 hexadecimal digits of the SHA-1 of "PREFIX__NAME".
  * Where there is no prefix, names stay as they are, whatever their length.
  *
- * No state; what is composed comes from the caller's pool.
+ * There is no state; composed texts come from the caller's pool.
  */
 
 #ifndef _NGX_MCP_NAMES_H_INCLUDED_
@@ -18,7 +18,7 @@
 #include "ngx_mcp_pages.h"
 
 
-/* bytes; SDKs and models take no longer names */
+/* bytes of the longest name that SDKs and models accept */
 #define NGX_MCP_NAME_MAX     64
 
 /* between prefix and name */
@@ -43,11 +43,11 @@ ngx_int_t ngx_mcp_name_local(ngx_str_t *prefix, ngx_str_t *exposed,
 
 
 /*
- * The raw entry of a list (NGX_MCP_LIST_*) of an upstream as clients see it:
- * with the prefix, unless that is empty or the list is one of resources, and
- * with " (SUFFIX)" behind its titles, unless that is empty.  The rest stays
- * byte for byte; it is the entry itself where nothing changes.  data NULL: no
- * memory.
+ * Turns the raw entry of an upstream's list (NGX_MCP_LIST_*) into one for
+ * clients: the name gets the prefix, unless the prefix is empty or the entry
+ * is a resource or template, and titles get " (SUFFIX)", unless the suffix is
+ * empty.  Other bytes stay as they are; if nothing changes, the entry itself
+ * is returned.  data NULL: no memory.
  */
 ngx_str_t ngx_mcp_entry_expose(ngx_str_t *entry, ngx_uint_t kind,
     ngx_str_t *prefix, ngx_str_t *suffix, ngx_pool_t *pool);

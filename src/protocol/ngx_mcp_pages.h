@@ -2,10 +2,10 @@
 /*
  * A list (tools, prompts, resources, resource templates) gathered from the
  * pages of an upstream: its entries as they were sent, and digests by which
- * two of them are told apart.
+ * lists are compared.
  *
- * All memory comes from the pool, which lives as long as the list is being
- * gathered.
+ * All memory comes from the pool, which must live until the list is not needed
+ * any more.
  */
 
 #ifndef _NGX_MCP_PAGES_H_INCLUDED_
@@ -36,11 +36,11 @@ typedef enum {
 #define NGX_MCP_OFFERED_RESOURCES  0x04
 #define NGX_MCP_OFFERED_ALL        0x07
 
-/* and not a list */
+/* not a list: the server offers logging */
 #define NGX_MCP_OFFERED_LOGGING    0x08
 
 
-/* that lists of some kinds changed */
+/* a notification that lists of some kinds changed */
 
 typedef struct {
     ngx_uint_t              offered;      /* NGX_MCP_OFFERED_* */
@@ -53,14 +53,14 @@ typedef struct {
     "{\"jsonrpc\":\"2.0\","                                                   \
     "\"method\":\"notifications/" list "/list_changed\"}"
 
-/* the last one has no kinds */
+/* the last element has no kinds */
 extern ngx_mcp_list_change_t  ngx_mcp_list_changes[];
 
-/* the change that a notification of this method tells of, or NULL */
+/* the element for a notification of this method, or NULL */
 ngx_mcp_list_change_t *ngx_mcp_list_change(ngx_uint_t method);
 
 
-/* pages of one list, at most */
+/* how many pages a list may have */
 #define NGX_MCP_PAGES_MAX     1000
 
 /* a larger list is not kept */
@@ -77,18 +77,18 @@ ngx_mcp_list_change_t *ngx_mcp_list_change(ngx_uint_t method);
 /* a server's hint for how its result may be cached (ttlMs, cacheScope) */
 
 typedef struct {
-    uint64_t                until;        /* ngx_current_msec; 0: not at all, or
-                                             it is unsaid */
-    ngx_uint_t              public;       /* for all callers, else for the one
+    uint64_t                until;        /* ngx_current_msec; 0: it may not be
+                                             cached, or there is no hint */
+    ngx_uint_t              public;       /* 1: for all callers; 0: for the one
                                              that asked */
 } ngx_mcp_hint_t;
 
-/* a hint that allows all; joined hints restrict it */
+/* sets a hint without limits, which ngx_mcp_hint_join() then restricts */
 #define ngx_mcp_hint_init(hint)                                               \
     (hint)->until = (uint64_t) -1;                                            \
     (hint)->public = 1
 
-/* two results make one, which may be cached as far as both may */
+/* restricts a hint by another one: the results of both become one result */
 #define ngx_mcp_hint_join(hint, other)                                        \
     (hint)->until = ngx_min((hint)->until, (other)->until);                   \
     (hint)->public &= (other)->public
@@ -99,10 +99,10 @@ typedef struct {
     ngx_uint_t              entries;
     ngx_mcp_hint_t          hint;
 
-    /* equal: two lists have the same entries, in any order */
+    /* two lists with equal digests have the same entries, in any order */
     u_char                  digest[NGX_MCP_DIGEST_LEN];
 
-    /* equal: two lists have the same entries, in the same order */
+    /* two lists with equal digests have the same entries in the same order */
     u_char                  order[NGX_MCP_DIGEST_LEN];
 } ngx_mcp_list_content_t;
 
@@ -113,12 +113,12 @@ typedef struct {
     ngx_array_t             entries;      /* private */
     ngx_array_t             cursors;      /* ngx_str_t, raw */
     size_t                  size;
-    ngx_mcp_hint_t          hint;         /* of those that were added */
+    ngx_mcp_hint_t          hint;         /* of all pages so far, joined */
     ngx_str_t               cursor;       /* raw token of the next page */
 } ngx_mcp_pages_t;
 
 
-/* "tools/list", and "tools" in its result */
+/* the method of a kind ("tools/list"), and its result's member ("tools") */
 ngx_str_t *ngx_mcp_list_method(ngx_uint_t kind);
 ngx_str_t *ngx_mcp_list_member(ngx_uint_t kind);
 
@@ -127,33 +127,38 @@ ngx_int_t ngx_mcp_pages_init(ngx_mcp_pages_t *pages, ngx_uint_t kind,
     ngx_pool_t *pool);
 
 /*
- * Adds a page: a raw result that the scan has accepted, and what is said of
- * keeping it.  NGX_OK: it was the last; NGX_AGAIN: the one of pages->cursor
- * comes next; NGX_DECLINED: the list is too large; NGX_ERROR: *why says what is
+ * Adds a page: a raw result that the scan has accepted, and its hint.  NGX_OK:
+ * it was the last page; NGX_AGAIN: pages->cursor is the cursor of the next
+ * one; NGX_DECLINED: the list is too large; NGX_ERROR: *why says what is
  * wrong.
  */
 ngx_int_t ngx_mcp_pages_add(ngx_mcp_pages_t *pages, ngx_str_t *result,
     ngx_mcp_hint_t *hint, const char **why);
 
-/* NGX_OK or NGX_ERROR (no memory) */
+/* makes the list of all pages; NGX_OK or NGX_ERROR (no memory) */
 ngx_int_t ngx_mcp_pages_end(ngx_mcp_pages_t *pages,
     ngx_mcp_list_content_t *out);
 
 
 /*
- * Pages in which a list is served: places in its text, without the brackets.
- * A cursor names the list's version and the first entry of a page.
+ * A page in which a list is served: offsets in the list's text, without the
+ * brackets.  Its cursor has the list's version and the number of the page's
+ * first entry.
  */
 
 typedef struct {
     size_t                  start;
     size_t                  end;
-    ngx_uint_t              entry;        /* its first */
+    ngx_uint_t              entry;        /* number of its first entry */
 } ngx_mcp_page_t;
 
 #define NGX_MCP_CURSOR_LEN  28
 
-/* ngx_mcp_page_t, at least one; NULL: no memory */
+/*
+ * Divides the text of a list into pages of at most so many bytes and entries,
+ * if one entry is not larger.  The array has at least one ngx_mcp_page_t.
+ * NULL: no memory.
+ */
 ngx_array_t *ngx_mcp_pages_split(ngx_str_t *text, size_t size,
     ngx_uint_t entries, ngx_pool_t *pool);
 

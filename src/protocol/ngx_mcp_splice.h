@@ -1,7 +1,7 @@
 
 /*
- * Edits of JSON that the scan has accepted: bytes that stay are copied as they
- * are, never printed again.
+ * Edits of JSON that the scan has accepted.  Bytes outside of the edits stay
+ * as they are.
  */
 
 #ifndef _NGX_MCP_SPLICE_H_INCLUDED_
@@ -11,7 +11,7 @@
 #include "ngx_mcp_json.h"
 
 
-/* text in the place of bytes; end is start where it is only put in */
+/* an edit: text replaces the bytes from start to end, or is put in at start */
 
 typedef struct {
     size_t                  start;
@@ -21,34 +21,40 @@ typedef struct {
 
 
 /*
- * A text with n edits, which do not overlap and are sorted here.  data NULL:
- * no memory.
+ * Copies a text with n edits.  They must not overlap; the function sorts them.
+ * data NULL: no memory.
  */
 ngx_str_t ngx_mcp_splice(ngx_pool_t *pool, ngx_str_t *text,
     ngx_mcp_edit_t *edits, ngx_uint_t n);
 
 /*
- * Members that an object loses: keep() has the decoded name and the raw value,
- * which it may make shorter in its place.
+ * Says whether an object keeps a member with this decoded name and raw value.
+ * It may make the value shorter, in place.
  */
 typedef ngx_uint_t (*ngx_mcp_keep_pt)(ngx_str_t *name, ngx_str_t *value,
     void *data);
 
-/* cuts an object in its place; the number of members that are left */
+/*
+ * Removes members from an object, in place, by keep().  Returns how many
+ * members are left.
+ */
 ngx_uint_t ngx_mcp_cut(ngx_str_t *object, ngx_mcp_keep_pt keep, void *data);
 
 /*
- * An object with these raw members before its own, of which those with the
- * names are left out.  object: raw, or empty; names: the last one is empty.
- * data NULL: no memory.
+ * Copies an object (raw, or empty), puts raw members in front of its own, and
+ * leaves out own members with these names, of which the last is empty.  data
+ * NULL: no memory.
  */
 ngx_str_t ngx_mcp_join(ngx_pool_t *pool, ngx_str_t *members,
     ngx_str_t *object, ngx_str_t *names);
 
-/* whether a raw string token, decoded, is this text */
+/* whether a raw string token is this text after decoding */
 ngx_uint_t ngx_mcp_json_is(ngx_str_t *raw, ngx_str_t *text);
 
-/* the raw value of a member of an object, which may be empty; or empty */
+/*
+ * The raw value of a member of an object, which may be empty.  The value is
+ * empty if there is no such member.
+ */
 ngx_str_t ngx_mcp_json_get(ngx_str_t *object, const char *name);
 
 

@@ -1,7 +1,7 @@
 
 /*
  * Server-sent events (WHATWG HTML, "Server-sent events"): an incremental
- * parser for what upstreams send and the writer for our own streams.
+ * parser for the streams of upstreams, and a helper for writing streams.
  */
 
 #ifndef _NGX_MCP_SSE_H_INCLUDED_
@@ -13,48 +13,50 @@
 
 typedef struct {
     ngx_str_t               data;         /* valid until the next feed */
-    ngx_str_t               name;         /* "event:", empty means message */
+    ngx_str_t               name;         /* of "event:"; empty: "message" */
     ngx_str_t               id;           /* last event id so far */
     ngx_msec_t              retry;        /* NGX_CONF_UNSET_MSEC: none */
-    ngx_uint_t              skipped;      /* events over the limit, so far */
+    ngx_uint_t              skipped;      /* events that were left out so far,
+                                             as they were over the limit */
 
-    /* set by the caller after ngx_mcp_sse_init(): such are left out */
+    /* set by the caller after ngx_mcp_sse_init(): leave such events out */
     unsigned                skip:1;
 
-    /* private; buf is ngx_alloc()ed and grows with the data */
+    /* private; buf is from ngx_alloc() and grows with the data */
     u_char                 *buf;
     size_t                  len;
     size_t                  size;
     size_t                  limit;
     ngx_log_t              *log;
     ngx_uint_t              state;
-    ngx_uint_t              kind;         /* field of the line at hand */
-    size_t                  value_len;    /* its value lies behind the data */
+    ngx_uint_t              kind;         /* field of the current line */
+    size_t                  value_len;    /* length of the line's value, which
+                                             is in buf behind the data */
     ngx_uint_t              field_len;
     ngx_uint_t              name_len;
     ngx_uint_t              id_len;
     u_char                  field[8];
     u_char                  names[64];
-    u_char                  ids[2][256];  /* the last, the one under way */
-    unsigned                current:1;    /* which of them is the last */
+    u_char                  ids[2][256];  /* last event id, and the next one */
+    unsigned                current:1;    /* ids[current] is the last one */
     unsigned                has_id:1;
     unsigned                has_data:1;
     unsigned                over:1;
     unsigned                skip_lf:1;
-    unsigned                ready:1;      /* the caller has the data */
+    unsigned                ready:1;      /* the caller uses the data */
 } ngx_mcp_sse_t;
 
 
-/* limit: the largest data of one event */
+/* prepares a parser; limit: bytes of the largest data of one event */
 void ngx_mcp_sse_init(ngx_mcp_sse_t *sse, size_t limit, ngx_log_t *log);
 
 /*
  * Takes bytes from *p on.  NGX_OK: an event with data is ready in sse->data,
  * name and id, and *p is behind it (call again); NGX_AGAIN: all was taken;
- * NGX_DECLINED: an event over the limit that is not left out, or memory ran
- * out.
- * LF, CRLF and CR lines, a BOM, comments and unknown fields as in the standard;
- * a name is cut at 64 bytes, an id over 256 bytes counts as empty.
+ * NGX_DECLINED: an event is over the limit and sse->skip is not set, or there
+ * is no memory.  LF, CRLF and CR, a BOM, comments and unknown fields are taken
+ * as in the standard; a name is cut at 64 bytes, an id over 256 bytes counts
+ * as empty.
  */
 ngx_int_t ngx_mcp_sse_feed(ngx_mcp_sse_t *sse, u_char **p, u_char *last);
 
@@ -62,9 +64,9 @@ ngx_int_t ngx_mcp_sse_feed(ngx_mcp_sse_t *sse, u_char **p, u_char *last);
 void ngx_mcp_sse_free(ngx_mcp_sse_t *sse);
 
 /*
- * Writes "id: ...\ndata: ...\n\n" in front of and behind a message that may
- * not contain a line feed; raw line feeds in JSON text are white space, and
- * ngx_mcp_sse_flatten() turns them into spaces in place.
+ * Turns line feeds and carriage returns of a JSON text into spaces, in place,
+ * so that the text fits into one "data:" line.  In JSON they are only white
+ * space.
  */
 void ngx_mcp_sse_flatten(u_char *p, u_char *last);
 

@@ -1,9 +1,9 @@
 
 /*
- * Changes the text of a JSON-RPC answer while it passes in parts, which a scan
- * has accepted: its id becomes another one, and its result gets members, in
- * place of those with the same names.  "_meta" of the result keeps its other
- * members.  Nothing is kept but the name of one member.
+ * Changes a JSON-RPC answer while it passes in parts that the JSON scan has
+ * accepted.  The answer gets another id, and its result gets new members in
+ * place of those with the same names; "_meta" of the result keeps its other
+ * members.  No text is buffered except the name of one member.
  */
 
 #ifndef _NGX_MCP_STAMP_H_INCLUDED_
@@ -14,27 +14,28 @@
 #include "ngx_mcp_json.h"
 
 
-/* of a raw name that is compared with others */
+/* bytes of a raw name that can be compared with others */
 #define NGX_MCP_STAMP_NAME  256
 
 
 typedef struct {
-    ngx_str_t               id;           /* raw */
-    ngx_str_t               members;      /* raw, of the result */
-    ngx_str_t              *names;        /* of these; the last is empty */
-    ngx_str_t               meta;         /* raw, of "_meta"; may be empty */
-    ngx_str_t              *meta_names;
+    ngx_str_t               id;           /* new raw id */
+    ngx_str_t               members;      /* new raw members of the result */
+    ngx_str_t              *names;        /* their names; the last is empty */
+    ngx_str_t               meta;         /* new raw members of "_meta", or
+                                             empty */
+    ngx_str_t              *meta_names;   /* their names; the last is empty */
 
-    /* takes the text that leaves; NGX_OK or NGX_ERROR */
+    /* takes changed text; NGX_OK or NGX_ERROR */
     ngx_int_t             (*write)(void *data, u_char *p, size_t len);
     void                   *data;
 
     /* private; zero at first */
     ngx_uint_t              state;
-    ngx_uint_t              level;        /* of the object: answer, result,
+    ngx_uint_t              level;        /* current object: answer, result or
                                              _meta */
-    ngx_uint_t              depth;        /* within a value of it */
-    size_t                  len;          /* of the name */
+    ngx_uint_t              depth;        /* nesting in one of its values */
+    size_t                  len;          /* length of name */
     u_char                  name[NGX_MCP_STAMP_NAME];
     unsigned                quoted:1;     /* in a string */
     unsigned                escaped:1;

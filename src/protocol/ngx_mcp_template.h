@@ -1,9 +1,7 @@
 
 /*
- * URI templates (RFC 6570), as far as MCP needs them here: whether a URI may
- * have come from one.
- *
- * No state, no allocation.
+ * URI templates (RFC 6570), as far as the module needs them: whether a URI may
+ * have been made from a template.
  */
 
 #ifndef _NGX_MCP_TEMPLATE_H_INCLUDED_
@@ -13,14 +11,14 @@
 #include "ngx_mcp_core.h"
 
 
-/* bytes of a URI, and of a template; longer ones do not match */
+/* bytes of the longest URI and the longest template that can match */
 #define NGX_MCP_TEMPLATE_URI  2048
 
 
 /*
- * Expressions stand for at least one character: of "{name}" and "{.name}" none
- * is a slash, of the others any may be.  Those of a query and of parameters
- * may stand for nothing.
+ * Whether a URI may have been made from a template.  An expression stands for
+ * at least one character; expressions of a query or of parameters may stand
+ * for none.  "{name}" and "{.name}" stand for no slash; the others may.
  */
 ngx_uint_t ngx_mcp_template_matches(ngx_str_t *template, ngx_str_t *uri);
 
