@@ -51,7 +51,7 @@ ngx_http_mcp_header(ngx_http_request_t *r, const char *name, ngx_str_t *value)
 }
 
 
-/* the revision whose form an error body has */
+/* returns the revision of MCP whose format an error body has */
 
 static ngx_uint_t
 ngx_http_mcp_revision(ngx_http_mcp_ctx_t *ctx)
@@ -105,7 +105,7 @@ ngx_http_mcp_answer(ngx_http_request_t *r, ngx_uint_t status, ngx_str_t *body)
 }
 
 
-/* as ngx_http_mcp_answer(), a JSON body in parts, with 200 */
+/* sends a JSON body in parts, with 200; returns as ngx_http_mcp_answer() */
 
 static ngx_int_t
 ngx_http_mcp_answer_parts(ngx_http_request_t *r, ngx_str_t *parts,
@@ -190,7 +190,7 @@ ngx_http_mcp_send(ngx_http_request_t *r, ngx_uint_t status, ngx_str_t *parts,
 }
 
 
-/* for a client that takes nothing but streams: one event, and the end */
+/* makes the body an SSE stream of one event, for clients that take no JSON */
 
 static ngx_int_t
 ngx_http_mcp_frame_event(ngx_http_request_t *r, ngx_str_t **body)
@@ -415,7 +415,7 @@ ngx_http_mcp_not_allowed(ngx_http_request_t *r, const char *why)
 }
 
 
-/* the upstream's own */
+/* returns whether the upstream's Retry-After is in the response already */
 
 static ngx_uint_t
 ngx_http_mcp_has_retry_after(ngx_http_request_t *r)

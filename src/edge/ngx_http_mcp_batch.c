@@ -145,7 +145,10 @@ bad:
 }
 
 
-/* why the whole is refused, or NULL; elements are NULL without memory */
+/*
+ * Returns why the whole batch is refused, or NULL; batch->elements is NULL
+ * then if there is no memory
+ */
 
 static const char *
 ngx_http_mcp_batch_parse(ngx_http_request_t *r, ngx_http_mcp_batch_t *batch,
@@ -237,9 +240,10 @@ ngx_http_mcp_batch_phase(ngx_http_mcp_batch_t *batch)
 
 
 /*
- * Runs when nginx's limits and access rules have let an element pass, and has
- * them run again for the next one: each is looked at as a request of its own,
- * before anything of the batch runs.  The first that they refuse refuses all.
+ * Runs when nginx's limits and access rules have let an element pass, and lets
+ * them run again for the next one: they check each element as a request of its
+ * own before any element is started.  If they refuse one, they refuse the
+ * whole batch.
  */
 
 ngx_int_t
@@ -295,7 +299,7 @@ ngx_http_mcp_batch_handler(ngx_http_request_t *r)
         return NGX_DECLINED;
     }
 
-    /* the batch has no method or name of its own */
+    /* the whole batch has no method or name */
 
     ngx_memzero(&ctx->scope, sizeof(ngx_http_mcp_scope_t));
 
@@ -306,7 +310,7 @@ ngx_http_mcp_batch_handler(ngx_http_request_t *r)
 }
 
 
-/* the session is looked for once, so all have to be of the same caller */
+/* the session is looked up once, so all elements need the same caller */
 
 static ngx_int_t
 ngx_http_mcp_batch_caller(ngx_http_mcp_batch_t *batch, ngx_http_mcp_ctx_t *ctx)
@@ -333,9 +337,9 @@ ngx_http_mcp_batch_caller(ngx_http_mcp_batch_t *batch, ngx_http_mcp_ctx_t *ctx)
 
 
 /*
- * As an internal redirect, so that modules know it: contexts are cleared, and
- * modules that need theirs find it by a cleanup handler.  The next handler is
- * the one behind ours in the preaccess phase.
+ * Goes back in the phases like an internal redirect, which modules know:
+ * contexts are cleared, and modules that need theirs find it by a cleanup
+ * handler.  The next handler is the one behind ours in the preaccess phase.
  */
 
 static void
@@ -425,7 +429,7 @@ ngx_http_mcp_batch(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 }
 
 
-/* answers made here take time: other clients come in between */
+/* answers that the module makes take time: other clients get turns between */
 
 static void
 ngx_http_mcp_batch_run(ngx_http_mcp_batch_t *batch)
@@ -563,7 +567,7 @@ ngx_http_mcp_batch_start(ngx_http_mcp_batch_t *batch, ngx_uint_t n)
 }
 
 
-/* its requests run on as others do whose client left, within their limits */
+/* if the client leaves, the calls of the batch run on, within their limits */
 
 static void
 ngx_http_mcp_batch_reading(ngx_http_request_t *r)
@@ -582,7 +586,7 @@ ngx_http_mcp_batch_reading(ngx_http_request_t *r)
 
     batch->gone = 1;
 
-    /* it does not end before all of them were looked at */
+    /* the batch must not end before all elements were looked at */
 
     batch->running++;
 
@@ -625,7 +629,7 @@ ngx_http_mcp_batch_call_answer(ngx_http_mcp_call_t *call, ngx_str_t *text)
 }
 
 
-/* all answers are in memory until the last one is there */
+/* takes an answer; all are kept in memory until the last one is there */
 
 static void
 ngx_http_mcp_batch_answer(ngx_http_mcp_batch_t *batch, ngx_uint_t n,

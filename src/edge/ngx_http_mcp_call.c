@@ -16,7 +16,7 @@
 
 #define NGX_HTTP_MCP_DETACHED_SHARE  8
 
-/* of those whose clients came back, so many are passed over at a time */
+/* at most so many calls whose clients came back are passed over at a time */
 #define NGX_HTTP_MCP_DETACHED_READ   8
 
 
@@ -335,7 +335,7 @@ ngx_http_mcp_call_open_record(ngx_http_mcp_call_t *call)
 }
 
 
-/* calls are counted by tenant and client: by its identity, else its address */
+/* counts a call by tenant and client: by its identity, else its address */
 
 static ngx_int_t
 ngx_http_mcp_call_open_sessionless(ngx_http_mcp_call_t *call)
@@ -372,7 +372,7 @@ ngx_http_mcp_call_open_sessionless(ngx_http_mcp_call_t *call)
 }
 
 
-/* a number by which the doorbell finds the call; 0 is none */
+/* gives the call a number by which the doorbell finds it; 0: no number */
 
 static ngx_int_t
 ngx_http_mcp_call_number(ngx_http_mcp_call_t *call)
@@ -416,7 +416,7 @@ ngx_http_mcp_call_number(ngx_http_mcp_call_t *call)
 }
 
 
-/* frees the running slot in the zone, and the number; may come twice */
+/* frees the call's record in the zone and its number; may be called twice */
 
 static void
 ngx_http_mcp_call_unregister(ngx_http_mcp_call_t *call)
@@ -626,7 +626,7 @@ ngx_http_mcp_call_end(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
 
     case NGX_HTTP_MCP_CALL_STREAM:
 
-        /* it ends with its line and finalizes the request */
+        /* the stream ends with its line and finalizes the request */
 
         return;
 
@@ -655,7 +655,7 @@ ngx_http_mcp_call_end(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
 }
 
 
-/* the answer of a call that was aborted */
+/* sets the reply of a call that was aborted */
 
 static void
 ngx_http_mcp_call_stopped(ngx_http_mcp_call_t *call,
@@ -746,7 +746,7 @@ ngx_http_mcp_call_reply(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
 }
 
 
-/* the text of an answer, for a batch or a stream; empty: there is none */
+/* sets the text of an answer for a batch or stream; empty: there is none */
 
 static void
 ngx_http_mcp_call_text(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply,
@@ -770,7 +770,7 @@ ngx_http_mcp_call_text(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply,
 }
 
 
-/* the answer is alone in its response */
+/* sends an answer that is alone in its response */
 
 static void
 ngx_http_mcp_call_respond(ngx_http_mcp_call_t *call,
@@ -832,7 +832,7 @@ ngx_http_mcp_call_open_json(ngx_http_mcp_call_t *call)
 }
 
 
-/* of its JSON answer all was sent, or no more can be */
+/* all of the JSON answer was sent (NGX_OK), or no more can be (NGX_ERROR) */
 
 static void
 ngx_http_mcp_call_sent(ngx_http_request_t *r, ngx_int_t rc)
@@ -949,7 +949,7 @@ ngx_http_mcp_call_deliver(ngx_http_mcp_call_t *call, ngx_str_t *text,
 }
 
 
-/* a message that is not kept goes out behind what is in the log */
+/* queues a message that the log does not keep, behind those in the log */
 
 static void
 ngx_http_mcp_call_large(ngx_http_mcp_call_t *call, ngx_str_t *text,
@@ -1076,7 +1076,7 @@ ngx_http_mcp_call_open_stream(ngx_http_mcp_call_t *call)
         (void) call->answerer->headers(call);
     }
 
-    /* one that is parked keeps its connection, which nobody may use again */
+    /* a parked call keeps its connection, which must not be used again */
 
     if (ngx_http_mcp_call_park_ready(call)) {
         call->r->keepalive = 0;
@@ -1218,7 +1218,7 @@ ngx_http_mcp_call_client_gone(ngx_http_mcp_call_t *call)
 }
 
 
-/* it is cancelled, or runs on for a client that may come back */
+/* cancels a call that its client left, or lets it run on with a session */
 
 static void
 ngx_http_mcp_call_left(ngx_http_mcp_call_t *call)
@@ -1237,8 +1237,8 @@ ngx_http_mcp_call_left(ngx_http_mcp_call_t *call)
 
 
 /*
- * The client of the call has left, and the call runs on.  If too many calls do
- * so, the oldest that no stream carries again is cancelled; never this one.
+ * Lets a call run on whose client has left.  If there are too many such calls,
+ * the oldest one is cancelled whose client has not come back; never this one.
  */
 
 static void
@@ -1292,7 +1292,7 @@ ngx_http_mcp_call_keep_running(ngx_http_mcp_call_t *call)
 }
 
 
-/* detached calls are counted by tenant, else by identity, else by share */
+/* returns the key that counts a call: of tenant, else identity, else share */
 
 static uint64_t
 ngx_http_mcp_call_detached_key(ngx_http_mcp_call_t *call)
@@ -1317,7 +1317,7 @@ ngx_http_mcp_call_detached_key(ngx_http_mcp_call_t *call)
 
         if (ngx_http_mcp_evaluate_share(call->r, ctx) != NGX_OK) {
 
-            /* it counts with all of which that is unknown */
+            /* all calls with an unknown share are counted together */
 
             ngx_str_null(key);
         }
@@ -1329,8 +1329,9 @@ ngx_http_mcp_call_detached_key(ngx_http_mcp_call_t *call)
 
 
 /*
- * The one to go, if one has to, and how many of the same key there are: the
- * oldest of that key, or of all where there is no other.
+ * Returns the call that is cancelled if there are too many, and sets *n to the
+ * number of calls with the key of "call".  It is the oldest one with this key,
+ * or the oldest of all if no other has the key.
  */
 
 static ngx_http_mcp_call_t *
@@ -1377,7 +1378,7 @@ ngx_http_mcp_call_detached_remove(ngx_http_mcp_call_t *call)
 }
 
 
-/* call may be gone then */
+/* cancels the call, which may be gone afterwards */
 
 static void
 ngx_http_mcp_call_abandon(ngx_http_mcp_call_t *call)

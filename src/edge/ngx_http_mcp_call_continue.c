@@ -70,7 +70,7 @@ static void ngx_http_mcp_continue_end(ngx_http_mcp_continue_t *cont,
     ngx_http_mcp_reply_t *reply);
 
 
-/* a call that was parked, here or in another worker */
+/* the answerer for a parked call, of this or another worker */
 
 ngx_http_mcp_answerer_t  ngx_http_mcp_call_continue = {
     ngx_http_mcp_continue_start,
@@ -161,7 +161,7 @@ refused:
 }
 
 
-/* those of the request, if any: raw objects by names */
+/* finds the inputResponses of the request, if any: raw objects by names */
 
 static ngx_int_t
 ngx_http_mcp_continue_responses(ngx_http_mcp_call_t *call,
@@ -188,7 +188,10 @@ ngx_http_mcp_continue_responses(ngx_http_mcp_call_t *call,
 }
 
 
-/* NGX_OK; NGX_BUSY: this round is over; NGX_DECLINED: the call is; NGX_ERROR */
+/*
+ * Opens the parked call.  NGX_OK; NGX_BUSY: this round is over; NGX_DECLINED:
+ * the call is over; NGX_ERROR.
+ */
 
 static ngx_int_t
 ngx_http_mcp_continue_open(ngx_http_mcp_continue_t *cont,
@@ -241,7 +244,10 @@ ngx_http_mcp_continue_open(ngx_http_mcp_continue_t *cont,
 }
 
 
-/* to the upstream session that asked; what nobody asked for is ignored */
+/*
+ * Sends the client's answers to the upstream session that asked; answers that
+ * nobody asked for are ignored
+ */
 
 static void
 ngx_http_mcp_continue_answer(ngx_http_mcp_continue_t *cont,
@@ -307,7 +313,7 @@ ngx_http_mcp_continue_posted(ngx_http_mcp_fanout_t *fanout)
 }
 
 
-/* without an answer: its client has left, and so the parked call is left */
+/* stops without an answer: the client has left, and leaves the parked call */
 
 static void
 ngx_http_mcp_continue_stop(ngx_http_mcp_call_t *call)
@@ -351,7 +357,7 @@ ngx_http_mcp_continue_room(ngx_http_mcp_call_t *call, ngx_uint_t room)
 }
 
 
-/* what the parked call says, for the client */
+/* passes a message of the parked call on to the client */
 
 static ngx_int_t
 ngx_http_mcp_continue_message(ngx_http_mcp_call_line_t *line, ngx_str_t *text,
@@ -477,7 +483,7 @@ ngx_http_mcp_continue_ended(ngx_http_mcp_call_line_t *line)
 }
 
 
-/* of the next round, or one that was not answered in the last */
+/* adds a request: of the next round, or not answered in the last one */
 
 static void
 ngx_http_mcp_continue_request(ngx_http_mcp_continue_t *cont,
@@ -572,7 +578,7 @@ ngx_http_mcp_continue_ask(ngx_event_t *ev)
 }
 
 
-/* the answer of the call, which is that of this request */
+/* gives the client the parked call's answer, as that of this request */
 
 static void
 ngx_http_mcp_continue_done(ngx_http_mcp_continue_t *cont, ngx_str_t *text)

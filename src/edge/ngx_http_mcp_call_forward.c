@@ -20,10 +20,10 @@
 /* cancellations that a worker sends at a time */
 #define NGX_HTTP_MCP_CANCELS_MAX  32
 
-/* ms; for an answer in a stream that may be the first message */
+/* ms to wait for an answer that may be the first message of a stream */
 #define NGX_HTTP_MCP_STREAM_SOON  100
 
-/* ms; for a subscription that the shared upstream session has */
+/* ms to wait for an upstream whose answer does not matter to the client */
 #define NGX_HTTP_MCP_SYNC_TIMEOUT  2000
 
 #define NGX_HTTP_MCP_DOTS                                                     \
@@ -109,7 +109,7 @@ static void ngx_http_mcp_sync_done(ngx_http_mcp_upstream_request_t *ureq,
     ngx_http_mcp_outcome_e outcome);
 
 
-/* the upstream of the endpoint */
+/* the answerer for upstreams */
 
 ngx_http_mcp_answerer_t  ngx_http_mcp_call_forward = {
     ngx_http_mcp_forward_start,
@@ -121,7 +121,7 @@ ngx_http_mcp_answerer_t  ngx_http_mcp_call_forward = {
     0
 };
 
-/* likewise, but the answer is made here */
+/* the answerer for a call that is sent, but that the module answers itself */
 
 static ngx_http_mcp_answerer_t  ngx_http_mcp_call_syncing = {
     NULL,
@@ -322,8 +322,8 @@ ngx_http_mcp_call_caller(ngx_http_mcp_call_t *call,
 
 
 /*
- * By what an upstream may tell callers apart: what the operator says of them,
- * and headers that cross and are for that.
+ * The principal is made of everything by which an upstream may tell callers
+ * apart: identity and list key, and request headers that may have credentials.
  */
 
 ngx_int_t
@@ -395,7 +395,7 @@ ngx_http_mcp_call_principal(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
     ctx->principal.data = p;
     ctx->principal.len = NGX_HTTP_MCP_PRINCIPAL;
 
-    /* one for all upstreams of the endpoint */
+    /* one id for all upstreams of the endpoint */
 
     ctx->borrowed.data = p + NGX_HTTP_MCP_PRINCIPAL;
     ctx->borrowed.len = NGX_MCP_UUID_LEN;
@@ -428,7 +428,7 @@ ngx_http_mcp_forward_principal(ngx_http_mcp_upstream_request_t *ureq,
 }
 
 
-/* lengths tell where the one ends and the next one begins */
+/* adds a text and its length, so that "ab", "c" differs from "a", "bc" */
 
 static void
 ngx_http_mcp_forward_digest(ngx_sha1_t *sha1, ngx_str_t *text)
@@ -556,9 +556,9 @@ ngx_http_mcp_forward_wake(ngx_http_mcp_call_t *call)
 
 
 /*
- * The upstream answers with SSE, and so does nginx.  If the result of a tool is
- * the first message and comes soon, JSON costs less; and an error may have a
- * status that says so, if the client knows of such.
+ * The upstream answers with SSE, and so does nginx.  But if the result of a
+ * tool is the first message and comes soon, JSON costs less; and the client
+ * manner may give an error an HTTP status of its own.
  */
 
 static void
@@ -664,7 +664,10 @@ ngx_http_mcp_forward_message(ngx_http_mcp_upstream_request_t *ureq,
 }
 
 
-/* whether it is kept, because another upstream may have what was asked for */
+/*
+ * Returns whether the answer is an error that is noted, because another
+ * upstream may have the subject of the call
+ */
 
 static ngx_uint_t
 ngx_http_mcp_forward_missed(ngx_http_mcp_call_t *call, ngx_str_t *text)
@@ -762,7 +765,7 @@ ngx_http_mcp_call_upstream_message(ngx_http_mcp_call_t *call,
 }
 
 
-/* the client cannot be asked */
+/* tells the upstream that its client cannot be asked */
 
 static void
 ngx_http_mcp_forward_refuse(ngx_http_mcp_call_t *call,
@@ -839,7 +842,7 @@ ngx_http_mcp_forward_other_id(ngx_http_mcp_call_t *call, ngx_str_t *text,
 }
 
 
-/* the answer's part for variables, and for the subscription it may refuse */
+/* notes an answer for variables and routes; an error ends the subscription */
 
 static void
 ngx_http_mcp_forward_note(ngx_http_mcp_call_t *call, ngx_str_t *text)
@@ -880,7 +883,7 @@ ngx_http_mcp_forward_note(ngx_http_mcp_call_t *call, ngx_str_t *text)
 }
 
 
-/* json: its scan, or NULL; keep: the text stays as long as the request */
+/* json: the scan of text, or NULL; keep: text stays as long as the request */
 
 static void
 ngx_http_mcp_forward_answer(ngx_http_mcp_call_t *call, ngx_str_t *text,
@@ -932,7 +935,7 @@ ngx_http_mcp_forward_answer(ngx_http_mcp_call_t *call, ngx_str_t *text,
 }
 
 
-/* the answer as the manner of the client has it */
+/* changes the answer to what the client manner gives to clients */
 
 static ngx_int_t
 ngx_http_mcp_forward_adapt(ngx_http_mcp_call_t *call, ngx_str_t *text,
@@ -962,7 +965,7 @@ ngx_http_mcp_forward_adapt(ngx_http_mcp_call_t *call, ngx_str_t *text,
 }
 
 
-/* a list with what is here, and without what the caller may not call */
+/* adds the module's entries to a list, without tools denied to the caller */
 
 static ngx_int_t
 ngx_http_mcp_forward_filter(ngx_http_mcp_call_t *call, ngx_str_t *text)
@@ -1028,7 +1031,7 @@ ngx_http_mcp_call_own_list(ngx_http_mcp_call_t *call, ngx_str_t *result)
 }
 
 
-/* a part of a JSON answer that is too large to be looked at whole */
+/* takes a part of a JSON answer that is too large to be read whole */
 
 static ngx_int_t
 ngx_http_mcp_forward_piece(ngx_http_mcp_upstream_request_t *ureq,
@@ -1087,7 +1090,7 @@ ngx_http_mcp_forward_piece(ngx_http_mcp_upstream_request_t *ureq,
 }
 
 
-/* whether the client gets each part as it comes; the first one decides */
+/* returns whether parts pass to the client at once; the first one decides */
 
 static ngx_uint_t
 ngx_http_mcp_forward_passes(ngx_http_mcp_call_t *call)
@@ -1124,7 +1127,7 @@ ngx_http_mcp_forward_passes(ngx_http_mcp_call_t *call)
 }
 
 
-/* likewise, for a client that gets each part as it comes */
+/* passes a part of an answer on to a client that gets parts as they come */
 
 static ngx_int_t
 ngx_http_mcp_forward_pass(ngx_http_mcp_call_t *call, ngx_chain_t *in,
@@ -1173,7 +1176,7 @@ ngx_http_mcp_forward_pass(ngx_http_mcp_call_t *call, ngx_chain_t *in,
 }
 
 
-/* the upstream's buffers are used again at once, the client may be slow */
+/* copies a part, as the upstream's buffers are used again at once */
 
 static ngx_int_t
 ngx_http_mcp_forward_copy(ngx_http_mcp_call_t *call, ngx_chain_t *in,
@@ -1506,7 +1509,7 @@ ngx_http_mcp_cancel_gone(ngx_http_mcp_upstream_request_t *ureq)
 }
 
 
-/* the end of the request follows */
+/* stops waiting; the upstream request ends later */
 
 static void
 ngx_http_mcp_sync_timeout(ngx_event_t *ev)

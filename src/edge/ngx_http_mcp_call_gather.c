@@ -9,10 +9,10 @@
 #include "ngx_mcp_provider.h"
 
 
-/* ms; so much longer than the first one the others may take */
+/* ms for which other upstreams are waited for after the first one answered */
 #define NGX_HTTP_MCP_GATHER_TIMEOUT  5000
 
-/* likewise those that took longer, for a while; then as above */
+/* ms for upstreams that were too slow before, and ms for which this holds */
 #define NGX_HTTP_MCP_GATHER_SILENT   200
 #define NGX_HTTP_MCP_GATHER_AGAIN    30000
 
@@ -32,12 +32,12 @@ typedef struct {
     ngx_http_mcp_upstream_t          *upstream;
     ngx_http_mcp_upstream_request_t  *ureq;     /* of a page; NULL: it ended */
     ngx_mcp_pages_t                   pages;
-    ngx_str_t                         kept;     /* it was not asked for, or
-                                                   empty */
+    ngx_str_t                         kept;     /* cached list, so that none is
+                                                   asked for; or empty */
     ngx_uint_t                        state;    /* ..._gather_state_e */
     ngx_uint_t                        more;     /* pages follow */
-    const char                       *why;      /* it failed, or NULL */
-    ngx_http_mcp_reply_t              reply;    /* and its answer then */
+    const char                       *why;      /* why it failed, or NULL */
+    ngx_http_mcp_reply_t              reply;    /* answer after a failure */
     ngx_http_mcp_exchange_t          *x;
 } ngx_http_mcp_gather_part_t;
 
@@ -99,7 +99,7 @@ static ngx_int_t ngx_http_mcp_gather_look_up(ngx_http_mcp_call_t *call,
     ngx_http_mcp_reply_t *reply);
 
 
-/* lists of several upstreams, which the client's own sessions there get */
+/* the answerer for lists of several upstreams, in the client's own sessions */
 
 static ngx_http_mcp_answerer_t  ngx_http_mcp_call_gathering = {
     NULL,
@@ -230,7 +230,7 @@ ngx_http_mcp_gather_begin(ngx_http_mcp_call_t *call, ngx_uint_t kind,
 }
 
 
-/* parts that upstreams marked as public need not be asked for */
+/* takes parts from the cache that upstreams marked as public */
 
 static ngx_int_t
 ngx_http_mcp_gather_kept(ngx_http_mcp_call_t *call,
@@ -259,7 +259,7 @@ ngx_http_mcp_gather_kept(ngx_http_mcp_call_t *call,
 }
 
 
-/* a page */
+/* asks an upstream for a page */
 
 static ngx_int_t
 ngx_http_mcp_gather_request(ngx_http_mcp_gather_part_t *part)
@@ -530,7 +530,7 @@ ngx_http_mcp_gather_failed(ngx_http_mcp_gather_part_t *part,
                && (ureq->x->status == NGX_HTTP_UNAUTHORIZED
                    || ureq->x->status == NGX_HTTP_FORBIDDEN))
     {
-        /* it is the client's matter */
+        /* the client can mend it */
 
         ngx_log_error(NGX_LOG_INFO, r->connection->log, 0,
                       "mcp upstream \"%V\" refused %V with status %ui; the "
@@ -559,7 +559,7 @@ ngx_http_mcp_gather_failed(ngx_http_mcp_gather_part_t *part,
 }
 
 
-/* the call may be gone after it */
+/* a part has ended; the call may be gone afterwards */
 
 static void
 ngx_http_mcp_gather_ended(ngx_http_mcp_gather_part_t *part)
@@ -603,7 +603,7 @@ ngx_http_mcp_gather_ended(ngx_http_mcp_gather_part_t *part)
 }
 
 
-/* those that are still asked have so long */
+/* sets the time that upstreams have that did not answer yet */
 
 static void
 ngx_http_mcp_gather_wait(ngx_http_mcp_gather_t *gather)
@@ -639,7 +639,7 @@ ngx_http_mcp_gather_wait(ngx_http_mcp_gather_t *gather)
 }
 
 
-/* the client gets what there is; the end of the others follows */
+/* gives the client the parts that are there; the others are ended later */
 
 static void
 ngx_http_mcp_gather_timeout(ngx_event_t *ev)
@@ -751,7 +751,7 @@ ngx_http_mcp_gather_answer(ngx_http_mcp_call_t *call,
 }
 
 
-/* nobody has a list: the first that failed says why */
+/* answers if no upstream has a list: with the first error of one */
 
 static ngx_int_t
 ngx_http_mcp_gather_none(ngx_http_mcp_call_t *call,
@@ -860,7 +860,7 @@ done:
 }
 
 
-/* so that a resource is asked for where it was listed */
+/* learns routes, so that a resource is read at the upstream that lists it */
 
 static void
 ngx_http_mcp_gather_learn(ngx_http_mcp_call_t *call, ngx_mcp_merge_t *merge)
@@ -879,7 +879,7 @@ ngx_http_mcp_gather_learn(ngx_http_mcp_call_t *call, ngx_mcp_merge_t *merge)
 }
 
 
-/* a large list is served in pages, for each of which it is gathered again */
+/* makes a page of a large list, which is gathered again for each page */
 
 static ngx_int_t
 ngx_http_mcp_gather_page(ngx_http_mcp_call_t *call, ngx_mcp_merge_t *merge,
@@ -991,7 +991,7 @@ ngx_http_mcp_gather_frame(ngx_http_mcp_call_t *call, ngx_str_t *entries,
 }
 
 
-/* the name of the call, which was cut; one that is not listed was not */
+/* replaces a cut name by the whole one; a name that is not listed stays */
 
 static ngx_int_t
 ngx_http_mcp_gather_look_up(ngx_http_mcp_call_t *call,

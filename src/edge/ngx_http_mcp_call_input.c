@@ -10,7 +10,7 @@
 #include "ngx_mcp_splice.h"
 
 
-/* a round that a client with a session is asked for, by server requests */
+/* a round that a client with a session gets as server requests */
 
 struct ngx_http_mcp_call_input_s {
     ngx_http_mcp_upstream_request_t  *ureq;
@@ -97,7 +97,7 @@ ngx_http_mcp_call_input_ask(ngx_http_mcp_call_t *call,
 }
 
 
-/* whether a message on the call's line, or on the general one, is read */
+/* returns whether a stream reads the call's line, or the general line */
 
 static ngx_uint_t
 ngx_http_mcp_call_input_reaches(ngx_http_mcp_call_t *call)
@@ -177,7 +177,7 @@ ngx_http_mcp_call_input_fits(ngx_http_mcp_call_t *call,
 }
 
 
-/* whether the client is to visit a page */
+/* returns whether the request asks the client to visit a page */
 
 static ngx_uint_t
 ngx_http_mcp_call_input_url(ngx_http_mcp_input_request_t *request)
@@ -244,7 +244,7 @@ ngx_http_mcp_call_input_send(ngx_http_mcp_call_t *call,
 }
 
 
-/* clients want an id for a page, which servers of 2026-07-28 do not have */
+/* makes the params; adds an elicitationId, which 2026-07-28 does not have */
 
 static ngx_str_t
 ngx_http_mcp_call_input_params(ngx_http_mcp_call_t *call,
@@ -293,7 +293,7 @@ ngx_http_mcp_call_input_params(ngx_http_mcp_call_t *call,
 }
 
 
-/* the doorbell: an answer is there */
+/* the doorbell rang: an answer is there */
 
 void
 ngx_http_mcp_call_input_wake(ngx_http_mcp_call_t *call)
@@ -349,8 +349,9 @@ ngx_http_mcp_call_input_wake(ngx_http_mcp_call_t *call)
 
 
 /*
- * An error has no place among answers: of a question to a person it means that
- * nobody answered, of anything else that the call fails.
+ * Takes an answer.  Upstreams get no errors as answers: an error for an
+ * elicitation becomes "cancel", any other error fails the call.  Returns why
+ * it fails, or NULL.
  */
 
 static const char *
@@ -445,7 +446,7 @@ ngx_http_mcp_call_input_stop(ngx_http_mcp_call_t *call)
 }
 
 
-/* say: the client, which may still work on what was not answered */
+/* ends the round; say: tells the client which requests are cancelled */
 
 static void
 ngx_http_mcp_call_input_cancel(ngx_http_mcp_call_t *call, ngx_uint_t say)

@@ -5,7 +5,7 @@
 #include "ngx_http_mcp_call_line.h"
 
 
-/* of a stream that a call reads, beside the number of the call */
+/* a bit in the local number of a stream that a call reads */
 #define NGX_HTTP_MCP_LINE_LOCAL   0x80000000
 
 #define NGX_HTTP_MCP_LINE_BUFFER  4096

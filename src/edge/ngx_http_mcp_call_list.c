@@ -8,7 +8,7 @@
 #include "ngx_mcp_splice.h"
 
 
-/* how long the first filling is waited for, ms */
+/* ms for which a call waits until the cache has a list at all */
 #define NGX_HTTP_MCP_LIST_TIMEOUT   5000
 
 /* the beginning of an answer */
@@ -44,7 +44,7 @@ static void ngx_http_mcp_list_ready(void *data);
 static void ngx_http_mcp_list_timeout(ngx_event_t *ev);
 
 
-/* cached lists */
+/* the answerer for cached lists */
 
 ngx_http_mcp_answerer_t  ngx_http_mcp_call_list = {
     ngx_http_mcp_list_start,
@@ -121,7 +121,7 @@ ngx_http_mcp_list_start(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
 }
 
 
-/* whoever it is: the upstream has marked what is kept as public */
+/* returns whether the list may be cached when it passes, if it is public */
 
 static ngx_uint_t
 ngx_http_mcp_list_passing(ngx_http_mcp_call_t *call)
@@ -186,7 +186,7 @@ ngx_http_mcp_list_passed(ngx_http_mcp_call_t *call,
         return;
     }
 
-    /* one in pages is not kept: each page has a time of its own */
+    /* a list in pages is not cached: each page has a time of its own */
 
     if (ngx_mcp_pages_init(&pages, kind, pool) == NGX_OK
         && ngx_mcp_pages_add(&pages, result, &ureq->hint, &why) == NGX_OK
@@ -286,7 +286,7 @@ ngx_http_mcp_list_get(ngx_http_mcp_call_t *call, ngx_uint_t partial,
 }
 
 
-/* the page that the request asks for; NULL: its cursor is unknown */
+/* returns the page that the request asks for; NULL: its cursor is unknown */
 
 static ngx_mcp_page_t *
 ngx_http_mcp_list_page(ngx_http_mcp_call_t *call,
@@ -359,7 +359,7 @@ ngx_http_mcp_list_log_private(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 }
 
 
-/* the entries of the page, and what stands before and behind them */
+/* makes the parts of the answer: the page's entries and what surrounds them */
 
 static ngx_int_t
 ngx_http_mcp_list_frame(ngx_http_mcp_call_t *call,
@@ -430,7 +430,7 @@ ngx_http_mcp_list_frame(ngx_http_mcp_call_t *call,
 }
 
 
-/* makes them one text, without what the caller may not see */
+/* joins the parts, without entries that the caller may not see */
 
 static ngx_int_t
 ngx_http_mcp_list_filter(ngx_http_mcp_call_t *call,

@@ -40,7 +40,7 @@ static void ngx_http_mcp_wait_abort(ngx_http_mcp_call_t *call);
 static void ngx_http_mcp_wait_ready(ngx_http_mcp_wait_t *w, ngx_int_t rc);
 
 
-/* the module's own tools, topics and lists, and the log level */
+/* the answerer for the module's own tools, topics and lists, and log levels */
 
 ngx_http_mcp_answerer_t  ngx_http_mcp_call_local = {
     ngx_http_mcp_local_start,
@@ -52,7 +52,7 @@ ngx_http_mcp_answerer_t  ngx_http_mcp_call_local = {
     0
 };
 
-/* logging/setLevel, which upstreams hear of */
+/* the answerer for logging/setLevel, of which upstreams are told */
 
 static ngx_http_mcp_answerer_t  ngx_http_mcp_call_level = {
     NULL,
@@ -64,7 +64,7 @@ static ngx_http_mcp_answerer_t  ngx_http_mcp_call_level = {
     0
 };
 
-/* the tool wait_for_event, which waits */
+/* the answerer for the tool wait_for_event while it waits */
 
 static ngx_http_mcp_answerer_t  ngx_http_mcp_call_waiting = {
     NULL,
@@ -155,7 +155,7 @@ ngx_http_mcp_local_set_level(ngx_http_mcp_call_t *call,
 }
 
 
-/* the session's upstream sessions get the level, later ones as well */
+/* sets the level in the session's upstream sessions, also in later ones */
 
 static ngx_int_t
 ngx_http_mcp_level_start(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
@@ -236,7 +236,7 @@ ngx_http_mcp_level_done(ngx_http_mcp_fanout_t *fanout)
 }
 
 
-/* a list, where there is no upstream that has one as well */
+/* answers a list at an endpoint without upstreams */
 
 static ngx_int_t
 ngx_http_mcp_local_list(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
@@ -459,7 +459,7 @@ ngx_http_mcp_local_wait(ngx_http_mcp_call_t *call, ngx_str_t *arguments,
 }
 
 
-/* name: of the topic, or empty */
+/* begins to wait; name: of the topic, or empty */
 
 static ngx_int_t
 ngx_http_mcp_wait_begin(ngx_http_mcp_call_t *call, ngx_http_mcp_wait_t *w,
@@ -515,7 +515,7 @@ ngx_http_mcp_wait_begin(ngx_http_mcp_call_t *call, ngx_http_mcp_wait_t *w,
 }
 
 
-/* an upstream tells of updates of a resource if it is subscribed to */
+/* subscribes to the resource, so that the upstream tells of its updates */
 
 static void
 ngx_http_mcp_wait_subscribe(ngx_http_mcp_call_t *call)

@@ -15,12 +15,14 @@
 /* events that the line of a parked call keeps, at least */
 #define NGX_HTTP_MCP_PARK_EVENTS  256
 
-/* ms; for the GET stream of an upstream session before the call is sent, and
-   for how long an upstream is not waited for that did not answer by then */
+/*
+ * ms for which a call waits for the GET stream of its upstream session, and
+ * for which calls do not wait again for an upstream that was too slow
+ */
 #define NGX_HTTP_MCP_PARK_STREAM  2000
 #define NGX_HTTP_MCP_PARK_LATE    60000
 
-/* ms; between looks whether a worker is left for the client, while quitting */
+/* ms between checks of a quitting worker whether another one is left */
 #define NGX_HTTP_MCP_PARK_QUIT    1000
 
 
@@ -99,7 +101,7 @@ ngx_http_mcp_call_park_prepare(ngx_http_mcp_call_t *call,
 
     if (call->park == NULL) {
 
-        /* it is asked by a stream, which can be ended at any time */
+        /* the client is asked by a stream, which can be ended at any time */
 
         if (!ngx_http_mcp_call_park_may(call)
             || !(call->ctx->accept & NGX_HTTP_MCP_ACCEPT_SSE))
@@ -163,7 +165,7 @@ ngx_http_mcp_call_park_may(ngx_http_mcp_call_t *call)
 }
 
 
-/* those that let a server with sessions ask; empty: there is none */
+/* sets *out to the capabilities that let a server ask the client, or empty */
 
 static ngx_int_t
 ngx_http_mcp_call_park_capabilities(ngx_http_mcp_call_t *call, ngx_str_t *out)
@@ -198,7 +200,7 @@ ngx_http_mcp_call_park_declare(ngx_str_t *name, ngx_str_t *value, void *data)
 
     if (ngx_mcp_equal(name, &roots)) {
 
-        /* their changes are not told */
+        /* changes of roots are not told */
 
         value->data[1] = '}';
         value->len = 2;
@@ -210,7 +212,7 @@ ngx_http_mcp_call_park_declare(ngx_str_t *name, ngx_str_t *value, void *data)
 }
 
 
-/* ureq->exclusive */
+/* ureq->exclusive: gives the upstream request an exclusive session */
 
 static ngx_int_t
 ngx_http_mcp_call_park_session(ngx_http_mcp_upstream_request_t *ureq)
@@ -259,8 +261,8 @@ ngx_http_mcp_call_park_session(ngx_http_mcp_upstream_request_t *ureq)
 
 
 /*
- * The first that is free, of those for this principal and what it declares.
- * Other addresses have others, where no identity is known.
+ * Joins the first free exclusive session of those for this principal and its
+ * capabilities; without an identity, also for this address.
  */
 
 static ngx_int_t
@@ -327,8 +329,9 @@ ngx_http_mcp_call_park_join(ngx_http_mcp_call_t *call, ngx_str_t *principal)
 
 
 /*
- * ureq->ready.  A server may ask on the GET stream of its session instead of
- * the stream of the call, and what it asks before that stands may be lost.
+ * ureq->ready: waits for the GET stream of the upstream session.  A server may
+ * ask on that stream instead of the call's, and its request may be lost if the
+ * GET stream is not open yet.
  */
 
 static ngx_int_t
@@ -349,7 +352,7 @@ ngx_http_mcp_call_park_listen(ngx_http_mcp_upstream_request_t *ureq)
 
     if (ureq->us->id.len == 0) {
 
-        /* it keeps no sessions, and knows no stream of one */
+        /* the upstream keeps no sessions, and has no GET stream */
 
         return NGX_OK;
     }
@@ -425,8 +428,9 @@ ngx_http_mcp_call_park_open_line(ngx_http_mcp_call_park_t *park)
 
 
 /*
- * The session has, and so will the call; or the worker has died that held the
- * GET stream of the upstream, and another one is opened.
+ * The general line has ended: the session has ended, and the call will end; or
+ * the worker died that held the upstream's GET stream, and another stream is
+ * opened.
  */
 
 static void
@@ -451,7 +455,7 @@ ngx_http_mcp_call_park_line_ended(ngx_http_mcp_call_line_t *line)
 }
 
 
-/* what the upstream said on its GET stream; requests have ids of the module */
+/* takes a message of the upstream's GET stream; requests have module ids */
 
 static ngx_int_t
 ngx_http_mcp_call_park_heard(ngx_http_mcp_call_line_t *line, ngx_str_t *text,
@@ -623,7 +627,7 @@ ngx_http_mcp_call_park_ask(ngx_http_mcp_call_t *call,
 }
 
 
-/* a request with an id of the module, while the client is there */
+/* adds a request with an id of the module, while the client is there */
 
 static ngx_int_t
 ngx_http_mcp_call_park_add(ngx_http_mcp_call_t *call, ngx_str_t *text,
@@ -679,7 +683,7 @@ ngx_http_mcp_call_park_add(ngx_http_mcp_call_t *call, ngx_str_t *text,
 }
 
 
-/* the client is asked; or, once the call is parked, what reads its line does */
+/* ends a round: asks the client, or once parked, lets the line's reader ask */
 
 static void
 ngx_http_mcp_call_park_round(ngx_event_t *ev)
@@ -771,7 +775,7 @@ ngx_http_mcp_call_park_sent(ngx_http_mcp_call_t *call)
 }
 
 
-/* from now on it is a call of a session, and nobody holds its stream */
+/* parks the call, as a call of a session whose stream nobody holds */
 
 static void
 ngx_http_mcp_call_park_done(ngx_http_mcp_call_t *call)
@@ -802,7 +806,7 @@ ngx_http_mcp_call_park_done(ngx_http_mcp_call_t *call)
 }
 
 
-/* the response is given, while the request may last for long */
+/* logs the request, whose response is sent, but which may last for long */
 
 static void
 ngx_http_mcp_call_park_log(ngx_http_request_t *r)
@@ -935,7 +939,7 @@ ngx_http_mcp_call_park_quit(ngx_mcp_zone_t *zone)
 }
 
 
-/* nobody is left who could take the client's next request */
+/* returns whether no worker is left to take the client's next request */
 
 static ngx_uint_t
 ngx_http_mcp_call_park_orphan(ngx_http_mcp_call_t *call)
@@ -957,7 +961,7 @@ ngx_http_mcp_call_park_wait(ngx_http_mcp_call_park_t *park, ngx_msec_t time)
 }
 
 
-/* its client has not come back, unless one came meanwhile */
+/* cancels the call, unless its client has come back meanwhile */
 
 static void
 ngx_http_mcp_call_park_timeout(ngx_event_t *ev)
@@ -1001,7 +1005,7 @@ ngx_http_mcp_call_park_timeout(ngx_event_t *ev)
 }
 
 
-/* what is open, for the client */
+/* answers the open requests in place of the client, with this error */
 
 static void
 ngx_http_mcp_call_park_answer(ngx_http_mcp_call_t *call, const char *why)

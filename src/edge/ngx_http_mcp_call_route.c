@@ -8,8 +8,8 @@
 
 
 /*
- * Answers of upstreams that have not got the subject of a call, so that others
- * were asked after them: the best of them is the answer if nobody has it.
+ * The best answer so far of upstreams that have not got the subject of a call.
+ * The client gets it if no upstream has the subject.
  */
 
 struct ngx_http_mcp_call_missed_s {
@@ -86,7 +86,7 @@ ngx_http_mcp_call_route(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
 }
 
 
-/* the whole name, if a cached list has it; otherwise it is looked up later */
+/* finds the whole name in a cached list, or leaves it to be looked up later */
 
 static ngx_int_t
 ngx_http_mcp_call_route_cut(ngx_http_mcp_call_t *call, ngx_str_t *name)
@@ -113,7 +113,7 @@ ngx_http_mcp_call_route_cut(ngx_http_mcp_call_t *call, ngx_str_t *name)
 }
 
 
-/* the words of the specification's example (server/tools, "Error Handling") */
+/* refuses in the specification's words (server/tools, "Error Handling") */
 
 static ngx_int_t
 ngx_http_mcp_call_unknown(ngx_http_mcp_call_t *call, ngx_str_t *name,
@@ -143,7 +143,7 @@ ngx_http_mcp_call_unknown(ngx_http_mcp_call_t *call, ngx_str_t *name,
 }
 
 
-/* whoever cancels the call tells that upstream */
+/* notes the call's upstream, for those that cancel the call */
 
 static void
 ngx_http_mcp_call_moved(ngx_http_mcp_call_t *call)

@@ -31,7 +31,7 @@ static void ngx_http_mcp_feeds_stop(ngx_http_mcp_call_t *call);
 static void ngx_http_mcp_feeds_done(void *data);
 
 
-/* resources/subscribe and resources/unsubscribe */
+/* the answerer for resources/subscribe and resources/unsubscribe */
 
 ngx_http_mcp_answerer_t  ngx_http_mcp_call_subscription = {
     ngx_http_mcp_subscription_start,
@@ -43,7 +43,7 @@ ngx_http_mcp_answerer_t  ngx_http_mcp_call_subscription = {
     0
 };
 
-/* likewise, until the feeds of a topic are connected */
+/* the answerer while the feeds of a topic are being connected */
 
 static ngx_http_mcp_answerer_t  ngx_http_mcp_call_feeds = {
     NULL,
@@ -146,7 +146,7 @@ ngx_http_mcp_subscription_start(ngx_http_mcp_call_t *call,
 }
 
 
-/* as ngx_http_mcp_call_route(): to the upstream of a subscription there is */
+/* sets the route to the upstream of the subscription, if there is one */
 
 static ngx_int_t
 ngx_http_mcp_subscription_route(ngx_http_mcp_call_t *call,
@@ -182,7 +182,7 @@ ngx_http_mcp_subscription_route(ngx_http_mcp_call_t *call,
 }
 
 
-/* NULL: no upstream gets the subscription */
+/* returns the upstream that gets the subscription, or NULL */
 
 static ngx_http_mcp_upstream_t *
 ngx_http_mcp_subscription_upstream(ngx_http_mcp_call_t *call)
@@ -234,8 +234,9 @@ ngx_http_mcp_subscription_refused(ngx_http_mcp_call_t *call, ngx_int_t rc,
 
 
 /*
- * NGX_OK: subscribed; NGX_AGAIN: it has to be waited for; NGX_DONE: the
- * session's own upstream session is asked; NGX_BUSY: the limit; NGX_DECLINED
+ * NGX_OK: subscribed; NGX_AGAIN: the call has to wait for the subscription;
+ * NGX_DONE: the session's own upstream session is to be asked; NGX_BUSY: the
+ * limit is reached; NGX_DECLINED: refused
  */
 
 static ngx_int_t
@@ -313,7 +314,7 @@ ngx_http_mcp_subscription_begin(ngx_http_mcp_call_t *call, ngx_int_t rc,
 }
 
 
-/* its topic and feeds stay from now on */
+/* subscribes to a topic, whose feeds stay from now on */
 
 static ngx_int_t
 ngx_http_mcp_subscription_topic(ngx_http_mcp_call_t *call,
@@ -463,7 +464,7 @@ ngx_http_mcp_feeds_stop(ngx_http_mcp_call_t *call)
 }
 
 
-/* the feeds are connected, or will not be soon */
+/* the feeds are connected, or the wait for them is over */
 
 static void
 ngx_http_mcp_feeds_done(void *data)

@@ -121,9 +121,9 @@ ngx_http_mcp_legacy_client_post(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 
 
 /*
- * server/discover, by which a client of both eras finds out which one to speak.
- * All of them then begin with initialize if the error is -32601 with the id of
- * the request; several take another code for the end.
+ * Refuses server/discover, by which a client of both eras finds out which one
+ * to speak.  All such clients then send initialize if the error is -32601 with
+ * the id of the request; several give up after another code.
  */
 
 static ngx_int_t
@@ -220,7 +220,7 @@ ngx_http_mcp_legacy_client_get(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 
         } else if (u->listen) {
 
-            /* it tells all sessions of changes on one stream */
+            /* its stream tells all sessions of changes */
 
             (void) ngx_http_mcp_shared_ensure(&ctx->conf->bridge, u,
                                               &ctx->caller.tenant,
@@ -247,8 +247,8 @@ ngx_http_mcp_legacy_client_delete(ngx_http_request_t *r,
     }
 
     /*
-     * Upstreams get a DELETE with the headers of the client while these are
-     * here.  Where many are on their way, it waits in the zone, without these.
+     * Upstreams get a DELETE with the headers of the client if it is sent now.
+     * If many are on their way, it waits in the zone, without the headers.
      */
 
     us = NULL;
@@ -301,8 +301,8 @@ ngx_http_mcp_legacy_client_delete(ngx_http_request_t *r,
 
 
 /*
- * The request's session, found by id, endpoint, tenant and identity.  NGX_OK,
- * or NGX_DECLINED with what the handler returns in *refusal.
+ * Finds the request's session by id, endpoint, tenant and identity.  NGX_OK;
+ * NGX_DECLINED: the handler returns *refusal.
  */
 
 static ngx_int_t
@@ -333,7 +333,7 @@ ngx_http_mcp_legacy_client_find_session(ngx_http_request_t *r,
         if (ngx_mcp_session_exists(ctx->conf->zone, &ctx->header_session,
                                    &ctx->conf->name))
         {
-            /* whoever reads the log must not get the id */
+            /* readers of the log must not get the id */
 
             id = ctx->header_session;
             id.len = ngx_min(id.len, 8);
@@ -386,7 +386,7 @@ ngx_http_mcp_legacy_client_version(ngx_http_request_t *r,
     {
         if (ctx->header_session.len) {
 
-            /* GET and DELETE are about the session, whatever the header is */
+            /* GET and DELETE need no particular version */
 
             return NGX_OK;
         }
@@ -445,7 +445,7 @@ ngx_http_mcp_legacy_client_refuse_version(ngx_http_request_t *r,
 }
 
 
-/* the one that is asked for, else the newest; where there is one, as here */
+/* returns the revision that is asked for, else the newest with sessions */
 
 static ngx_uint_t
 ngx_http_mcp_legacy_client_negotiate(ngx_http_mcp_ctx_t *ctx,
@@ -497,7 +497,7 @@ ngx_http_mcp_legacy_client_server_request(ngx_http_mcp_ctx_t *ctx,
 }
 
 
-/* the first event has an id and no data, from 2025-11-25 on */
+/* begins the stream: from 2025-11-25 on, with an event that has only an id */
 
 static u_char *
 ngx_http_mcp_legacy_client_begin(ngx_http_mcp_stream_t *s, ngx_uint_t revision,

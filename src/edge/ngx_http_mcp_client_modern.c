@@ -145,7 +145,7 @@ static ngx_str_t  ngx_http_mcp_modern_info[] = {
 };
 
 
-/* by how the client opens, where the endpoint offers the revision at all */
+/* returns whether the client speaks 2026-07-28, if the endpoint offers it */
 
 static ngx_uint_t
 ngx_http_mcp_modern_client_is(ngx_http_mcp_ctx_t *ctx)
@@ -168,7 +168,7 @@ static ngx_int_t
 ngx_http_mcp_modern_client_scanned(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx)
 {
-    /* there is none, whatever a header says */
+    /* there is no session, whatever a header says */
 
     ctx->session_checked = 1;
     ctx->caller.revision = NGX_MCP_2026_07_28;
@@ -293,7 +293,7 @@ ngx_http_mcp_modern_client_post(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 }
 
 
-/* a request without envelope */
+/* refuses a request that lacks the members of 2026-07-28 in "_meta" */
 
 static ngx_int_t
 ngx_http_mcp_modern_client_bare(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
@@ -319,7 +319,7 @@ ngx_http_mcp_modern_client_bare(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
                                    NGX_MCP_INVALID_PARAMS, why);
     }
 
-    /* of a client of a revision that the endpoint does not offer */
+    /* the client asks for a revision that the endpoint does not offer */
 
     requested = ngx_mcp_message_member(m, NGX_MCP_PATH_VERSION);
 
@@ -467,7 +467,7 @@ mismatch:
 }
 
 
-/* methods that the revision has no more */
+/* returns whether the revision has removed the method */
 
 static ngx_uint_t
 ngx_http_mcp_modern_client_removed(ngx_uint_t method)
@@ -491,7 +491,7 @@ ngx_http_mcp_modern_client_removed(ngx_uint_t method)
 
 
 /*
- * Mcp-Param-*, as far as the tool is in a list that is kept here: others are
+ * Checks Mcp-Param-* if a cached list has the tool; otherwise its schema is
  * not known.
  */
 
@@ -560,7 +560,7 @@ ngx_http_mcp_modern_client_params(ngx_http_request_t *r,
 }
 
 
-/* the raw entry of a tool; NGX_DECLINED: the list has none; NGX_ABORT */
+/* finds the raw entry of a tool; NGX_DECLINED: the list has none; NGX_ABORT */
 
 static ngx_int_t
 ngx_http_mcp_modern_client_tool(ngx_http_mcp_list_copy_t *list,
@@ -696,7 +696,7 @@ ngx_http_mcp_modern_client_negotiate(ngx_http_mcp_ctx_t *ctx,
 }
 
 
-/* of errors that are made here */
+/* returns the HTTP status of an error that the module makes */
 
 static ngx_uint_t
 ngx_http_mcp_modern_client_status(ngx_uint_t status, ngx_int_t code)
@@ -764,8 +764,8 @@ ngx_http_mcp_modern_client_stamp(ngx_http_mcp_ctx_t *ctx, ngx_pool_t *pool)
 
 
 /*
- * The members that each result has, with a comma behind; meta: an upstream's
- * "_meta", raw, or empty.
+ * Returns the members that each result has, with a comma behind.  meta: an
+ * upstream's raw "_meta", or empty.
  */
 
 static ngx_str_t
@@ -805,7 +805,7 @@ ngx_http_mcp_modern_client_members(ngx_http_mcp_ctx_t *ctx, ngx_pool_t *pool,
 }
 
 
-/* of them, those but "_meta": of lists, what their upstreams say of them */
+/* makes these members but "_meta"; for lists, of what their upstreams say */
 
 static ngx_int_t
 ngx_http_mcp_modern_client_hints(ngx_http_mcp_ctx_t *ctx, ngx_pool_t *pool,
@@ -861,7 +861,7 @@ ngx_http_mcp_modern_client_hints(ngx_http_mcp_ctx_t *ctx, ngx_pool_t *pool,
 }
 
 
-/* ms that are left; of topics, which come and go, there is no list to keep */
+/* returns the ms left for a list; 0 with topics, which come and go */
 
 static ngx_msec_t
 ngx_http_mcp_modern_client_ttl(ngx_http_mcp_ctx_t *ctx)
@@ -878,8 +878,8 @@ ngx_http_mcp_modern_client_ttl(ngx_http_mcp_ctx_t *ctx)
 
 
 /*
- * Caches before nginx give it to all callers of the endpoint: only if these are
- * not told apart here.
+ * Returns whether a result may be public: caches in front of nginx give it to
+ * all callers of the endpoint, so callers must not be told apart here.
  */
 
 static ngx_uint_t
@@ -895,7 +895,7 @@ ngx_http_mcp_modern_client_public(ngx_http_mcp_ctx_t *ctx)
 }
 
 
-/* the upstream's "_meta", if there is one, with what the server is */
+/* makes "_meta": the upstream's, if there is one, with the server's info */
 
 static ngx_int_t
 ngx_http_mcp_modern_client_meta(ngx_http_mcp_ctx_t *ctx, ngx_pool_t *pool,
@@ -918,7 +918,7 @@ ngx_http_mcp_modern_client_meta(ngx_http_mcp_ctx_t *ctx, ngx_pool_t *pool,
 }
 
 
-/* raw; empty, if nobody has asked for it yet */
+/* makes the raw member with the server's info; empty if it is not known yet */
 
 static ngx_int_t
 ngx_http_mcp_modern_client_info_member(ngx_http_mcp_ctx_t *ctx,
@@ -1016,8 +1016,8 @@ ngx_http_mcp_modern_client_pass(ngx_http_request_t *r,
 
 
 /*
- * A result is complete, and what it says of itself is said by the module: what
- * an upstream writes there has no meaning in its own revision.
+ * Adds the members of 2026-07-28 to a result, in place of those that an
+ * upstream wrote, which have no meaning in its own revision.
  */
 
 static ngx_int_t
@@ -1087,7 +1087,7 @@ ngx_http_mcp_modern_client_stamped(ngx_http_request_t *r,
 }
 
 
-/* whether the error says which capability of the client is missing */
+/* returns whether the error says which capability the client lacks */
 
 static ngx_uint_t
 ngx_http_mcp_modern_client_missing(ngx_mcp_json_t *json, ngx_str_t *text)
@@ -1119,7 +1119,7 @@ ngx_http_mcp_modern_client_missing(ngx_mcp_json_t *json, ngx_str_t *text)
 }
 
 
-/* an error, whose code may have no meaning in the revision, or another one */
+/* adapts an error, whose code may have another or no meaning in 2026-07-28 */
 
 static ngx_int_t
 ngx_http_mcp_modern_client_failed(ngx_http_request_t *r,
@@ -1213,7 +1213,10 @@ ngx_http_mcp_modern_client_failed(ngx_http_request_t *r,
 }
 
 
-/* pages to be visited before the request is sent again, or that cannot be */
+/*
+ * Asks the client to visit pages and send the request again, or refuses if it
+ * cannot visit pages
+ */
 
 static ngx_int_t
 ngx_http_mcp_modern_client_pages(ngx_http_mcp_ctx_t *ctx, ngx_str_t *error,
@@ -1270,7 +1273,7 @@ ngx_http_mcp_modern_client_pages(ngx_http_mcp_ctx_t *ctx, ngx_str_t *error,
 }
 
 
-/* server/discover */
+/* answers server/discover */
 
 static ngx_int_t
 ngx_http_mcp_modern_client_offer(ngx_http_request_t *r,
@@ -1370,7 +1373,7 @@ ngx_http_mcp_modern_client_discover(ngx_http_request_t *r,
 }
 
 
-/* without what needs a stream for changes, and tasks of another protocol */
+/* copies capabilities without "tasks", which 2026-07-28 does not have */
 
 static ngx_str_t
 ngx_http_mcp_modern_client_capabilities(ngx_pool_t *pool,
@@ -1416,7 +1419,7 @@ ngx_http_mcp_modern_client_capabilities(ngx_pool_t *pool,
 }
 
 
-/* only what is about the request at hand has a place in its stream */
+/* passes on only messages about the request, which its stream may carry */
 
 static ngx_int_t
 ngx_http_mcp_modern_client_server_request(ngx_http_mcp_ctx_t *ctx,
@@ -1476,8 +1479,8 @@ ngx_http_mcp_modern_client_server_request(ngx_http_mcp_ctx_t *ctx,
 
 
 /*
- * Neither ids nor pauses, as nobody resumes; the headers leave with the comment
- * that is there instead.
+ * Begins the stream with a comment, with which the headers leave.  There are
+ * no ids and no "retry:", as nobody resumes.
  */
 
 static u_char *
@@ -1496,8 +1499,8 @@ ngx_http_mcp_modern_client_event(ngx_http_mcp_stream_t *s, u_char *p)
 
 
 /*
- * The round is the answer: the client comes back with another request, which
- * has what it was asked for, and the upstream's state.
+ * Answers with the round: the client comes back with another request, which
+ * has its answers and the upstream's state.
  */
 
 static ngx_int_t

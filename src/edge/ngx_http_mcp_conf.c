@@ -120,8 +120,8 @@ ngx_http_mcp_create_main_conf(ngx_conf_t *cf)
     }
 
     /*
-     * tells this configuration from all others, also of other masters; newer
-     * is higher, also where a reload follows another within the same second
+     * the epoch tells this configuration from all others, also of other
+     * masters; a later one is higher, even within the same second
      */
 
     tp = ngx_timeofday();
@@ -401,7 +401,7 @@ ngx_http_mcp_merge_bridge(ngx_http_mcp_bridge_t *conf,
 }
 
 
-/* the names of the server, whose own array is temporary */
+/* copies the names of the server, whose own array is temporary */
 
 static ngx_int_t
 ngx_http_mcp_conf_names(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf)
@@ -555,7 +555,7 @@ ngx_http_mcp_merge_upstreams(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf)
 }
 
 
-/* of several upstreams each has a prefix, so that equal names differ */
+/* gives each of several upstreams a prefix, so that equal names differ */
 
 static void
 ngx_http_mcp_merge_prefixes(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf)
@@ -582,7 +582,7 @@ ngx_http_mcp_merge_prefixes(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf)
 }
 
 
-/* inherited elements serve other endpoints as well: each gets its own */
+/* copies inherited elements, so that each endpoint has its own */
 
 static ngx_int_t
 ngx_http_mcp_conf_own(ngx_conf_t *cf, ngx_array_t **array)
@@ -646,7 +646,7 @@ ngx_http_mcp_usable_name(ngx_http_core_srv_conf_t *cscf)
 }
 
 
-/* empty if no zone is declared */
+/* sets *text to advice that names the declared zones; empty without zones */
 
 static ngx_int_t
 ngx_http_mcp_conf_declared(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf,
@@ -782,7 +782,7 @@ ngx_http_mcp_conf_check(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf)
 }
 
 
-/* two locations that are one endpoint have the same behind them */
+/* checks that two locations of one endpoint have the same upstreams */
 
 static ngx_int_t
 ngx_http_mcp_conf_same(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *first,
@@ -815,7 +815,7 @@ ngx_http_mcp_conf_same(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *first,
             || u->listen != v->listen
             || u->probe != v->probe
 
-            /* notifications from there are for the sessions of both */
+            /* notifications of the upstream are for the sessions of both */
 
             || ((u->listen || a->lists == NGX_HTTP_MCP_LIST_CACHE_ON)
                 && !ngx_mcp_equal(&u->uri.value, &v->uri.value)))
@@ -849,7 +849,7 @@ differ:
 }
 
 
-/* whether clients find something here if an upstream has no lists */
+/* notes in upstreams whether clients find something here but their lists */
 
 static void
 ngx_http_mcp_conf_offers(ngx_http_mcp_loc_conf_t *mlcf)
@@ -870,7 +870,7 @@ ngx_http_mcp_conf_offers(ngx_http_mcp_loc_conf_t *mlcf)
 }
 
 
-/* finds the one whose profile it shares, among those that were looked at */
+/* finds an upstream with the same profile, among those already visited */
 
 static void
 ngx_http_mcp_conf_first(ngx_http_mcp_main_conf_t *mmcf,
@@ -900,7 +900,7 @@ ngx_http_mcp_conf_first(ngx_http_mcp_main_conf_t *mmcf,
 }
 
 
-/* whether a probe of one says what a probe of the other would */
+/* returns whether a probe of one upstream holds for the other, too */
 
 static ngx_uint_t
 ngx_http_mcp_conf_alike(ngx_http_mcp_upstream_t *a, ngx_http_mcp_upstream_t *b)
@@ -957,7 +957,7 @@ ngx_http_mcp_conf_used(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf)
     ngx_http_mcp_loc_conf_t   **used;
     ngx_http_mcp_main_conf_t   *mmcf;
 
-    /* on other levels it is for endpoints that may come to be there */
+    /* outside locations the directive may be meant for later endpoints */
 
     if (!(cf->cmd_type & NGX_HTTP_LOC_CONF) || mlcf->used.len) {
         return NGX_OK;
@@ -980,7 +980,7 @@ ngx_http_mcp_conf_used(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf)
 }
 
 
-/* locations in a location inherit from it */
+/* warns of directives without an endpoint; locations inside inherit them */
 
 static void
 ngx_http_mcp_conf_warn_idle(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf)
@@ -1014,7 +1014,7 @@ ngx_http_mcp_conf_warn_idle(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf)
 }
 
 
-/* a batch passes some rules although each message meets nginx's own */
+/* warns of "mcp_batch on": modules may check or log a batch only as a whole */
 
 static void
 ngx_http_mcp_conf_warn_batch(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf,
@@ -1094,7 +1094,7 @@ ngx_http_mcp_conf_publishers(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf)
 }
 
 
-/* whether something can be published to a topic, or somebody wait for it */
+/* notes whether events for topics can be published, or waited for */
 
 static void
 ngx_http_mcp_conf_topics(ngx_http_mcp_loc_conf_t *mlcf)
@@ -1134,8 +1134,8 @@ ngx_http_mcp_conf_topics(ngx_http_mcp_loc_conf_t *mlcf)
 
 
 /*
- * How requests of the endpoint's own, without a client, say that its server was
- * reached, so that its rules let them pass
+ * Sets the server address and name of requests without a client, so that the
+ * server's rules let them pass
  */
 
 static ngx_int_t
@@ -1192,7 +1192,7 @@ ngx_http_mcp_conf_server(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf)
 }
 
 
-/* the first that the server listens on, by TLS if it does anywhere */
+/* returns the first address on which the server listens, by TLS if possible */
 
 static ngx_http_conf_addr_t *
 ngx_http_mcp_conf_server_addr(ngx_http_core_main_conf_t *cmcf,
@@ -1290,7 +1290,7 @@ ngx_http_mcp_conf_server_sockaddr(ngx_conf_t *cf,
 }
 
 
-/* the first "server_name" that a client can have said */
+/* finds the first "server_name" that a client can send */
 
 static ngx_uint_t
 ngx_http_mcp_conf_server_name(ngx_array_t *names, ngx_str_t *name)
@@ -1355,7 +1355,7 @@ ngx_http_mcp_conf_warn_access(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf)
 }
 
 
-/* access rules of other modules are not visible here */
+/* returns whether access rules protect it; other modules' rules are unknown */
 
 static ngx_uint_t
 ngx_http_mcp_conf_protected(ngx_conf_t *cf, ngx_http_mcp_guarded_t *g)
@@ -1424,7 +1424,7 @@ ngx_http_mcp_conf_protected(ngx_conf_t *cf, ngx_http_mcp_guarded_t *g)
 }
 
 
-/* whether the server listens on sockets of files alone */
+/* returns whether the server listens only on UNIX-domain sockets */
 
 static ngx_uint_t
 ngx_http_mcp_conf_unix(ngx_conf_t *cf, ngx_http_core_srv_conf_t *server)
@@ -1486,7 +1486,7 @@ ngx_http_mcp_conf_module(ngx_conf_t *cf, const char *name)
 }
 
 
-/* a list of rules for each family of addresses is all that is in it */
+/* the configuration consists of a list of rules for each address family */
 
 static ngx_uint_t
 ngx_http_mcp_conf_has_rules(void *conf)

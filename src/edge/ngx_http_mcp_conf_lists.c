@@ -202,7 +202,7 @@ ngx_http_mcp_merge_lists(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf)
                    || u[i].protocol == NGX_HTTP_MCP_MODERN);
     }
 
-    /* others mark no list as public */
+    /* upstreams of other revisions mark no list as public */
 
     bridge->lists_passing = (bridge->lists == NGX_HTTP_MCP_LIST_CACHE_AUTO
                              && modern)

@@ -405,8 +405,9 @@ static ngx_http_mcp_publish_value_t  ngx_http_mcp_publish_values[] = {
 
 
 /*
- * The zone of this name, made when there is none; a size is given by its
- * declaration alone, else it is 0.  NULL: declared twice (logged), no memory.
+ * Returns the zone of this name, made if there is none.  size: that of the
+ * declaration; 0 for other directives.  NULL: the zone is declared twice
+ * (logged), or there is no memory.
  */
 
 static ngx_mcp_zone_t *
@@ -585,7 +586,7 @@ ngx_http_mcp_conf_zone(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         return NGX_CONF_OK;
     }
 
-    /* another size is other memory: what was in the old one ends */
+    /* with another size the zone gets new memory and loses its content */
 
     part = &cf->cycle->old_cycle->shared_memory.part;
     old = part->elts;
@@ -627,7 +628,7 @@ invalid:
 }
 
 
-/* the parameters behind the first */
+/* reads the parameters of mcp_zone behind the first */
 
 static ngx_int_t
 ngx_http_mcp_conf_zone_state(ngx_conf_t *cf, ngx_http_mcp_zone_t *zone)
@@ -950,7 +951,7 @@ ngx_http_mcp_conf_upstream_parameter(ngx_conf_t *cf,
 }
 
 
-/* names of tools and prompts are made of these characters, and so is it */
+/* checks that the prefix has only characters of names of tools and prompts */
 
 static ngx_int_t
 ngx_http_mcp_conf_prefix(ngx_conf_t *cf, ngx_http_mcp_upstream_t *u)
@@ -969,7 +970,7 @@ ngx_http_mcp_conf_prefix(ngx_conf_t *cf, ngx_http_mcp_upstream_t *u)
 }
 
 
-/* the prefix of each of several upstreams, whose default is the name */
+/* checks the prefix of the last upstream, which defaults to its name */
 
 static char *
 ngx_http_mcp_conf_prefixes(ngx_conf_t *cf, ngx_array_t *upstreams)
@@ -1784,7 +1785,7 @@ ngx_http_mcp_conf_allowed_origins(ngx_conf_t *cf, ngx_command_t *cmd,
 }
 
 
-/* makes it the location's; refused when there is one already */
+/* sets the location's content handler; an error if it has one already */
 
 static char *
 ngx_http_mcp_conf_handler(ngx_conf_t *cf, ngx_http_handler_pt handler)

@@ -13,7 +13,7 @@
 #include "ngx_http_mcp_upstream_message.h"
 
 
-/* the part of its params that is kept, to begin sessions at upstreams */
+/* bytes of params that are kept, to begin upstream sessions with them */
 #define NGX_HTTP_MCP_INITIALIZE_MAX    4096
 #define NGX_HTTP_MCP_INITIALIZE_FRAME                                         \
     sizeof("{\"protocolVersion\":\"\",\"capabilities\":,\"clientInfo\":}")
@@ -66,8 +66,8 @@ static ngx_http_mcp_exchange_handlers_t  ngx_http_mcp_initialize_handlers = {
 
 
 /*
- * initialize (2025-11-25 basic/lifecycle): answered from what is known of the
- * upstreams; those not known yet are asked first, by one worker for all.
+ * initialize (2025-11-25 basic/lifecycle) is answered from the profiles of the
+ * upstreams; one worker asks upstreams without a profile for all.
  */
 
 ngx_int_t
@@ -145,8 +145,8 @@ ngx_http_mcp_initialize_check(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
 
 
 /*
- * NGX_AGAIN: waits for the doorbell, or for feeds; else what the handler
- * returns
+ * NGX_AGAIN: the request waits for the doorbell or for feeds; else the handler
+ * returns the result
  */
 
 static ngx_int_t
@@ -283,10 +283,9 @@ ngx_http_mcp_initialize_ready(void *data)
 
 
 /*
- * An upstream that wants to know who asks: it gets the client's own
- * initialize, and what it says to that is for this session alone.  It may be of
- * either era, and of another one than before: it is asked first in the one that
- * is known, else in that of the client.
+ * Forwards the client's own initialize to an upstream that wants to know who
+ * asks; its answer is for this session alone.  The upstream may be of either
+ * era: it is asked first in the manner that is known, else in the client's.
  */
 
 static ngx_int_t
@@ -345,8 +344,8 @@ ngx_http_mcp_initialize_ask(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 
 
 /*
- * It did not answer: NGX_OK if it is asked as one of the other era, because
- * nothing but that speaks against it.
+ * Asks an upstream that did not answer once more, in the other manner, if the
+ * failure may come from the manner.  NGX_OK if it is asked.
  */
 
 static ngx_int_t
@@ -468,7 +467,7 @@ ngx_http_mcp_initialize_done(ngx_http_mcp_exchange_t *x,
 }
 
 
-/* a client that the upstream refuses gets its status and challenge */
+/* gives a client that the upstream refuses its status and challenge */
 
 static ngx_int_t
 ngx_http_mcp_initialize_refused(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
@@ -522,7 +521,7 @@ ngx_http_mcp_initialize_refused(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
 }
 
 
-/* the upstream session that was made for this client is its own, or is ended */
+/* keeps the upstream session that was made for this client, or ends it */
 
 static void
 ngx_http_mcp_initialize_upstream(ngx_http_mcp_ctx_t *ctx,
@@ -692,7 +691,7 @@ ngx_http_mcp_session_create(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
 }
 
 
-/* once feeds that are opened for it are connected */
+/* answers once the feeds are connected that are opened for the session */
 
 static ngx_int_t
 ngx_http_mcp_initialize_reply(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
@@ -781,7 +780,7 @@ ngx_http_mcp_initialize_feeds_ready(void *data)
 }
 
 
-/* the client's own, but that upstreams are offered what was agreed on here */
+/* makes the params for upstreams: the client's, with the agreed revision */
 
 static ngx_int_t
 ngx_http_mcp_initialize_params(ngx_http_mcp_ctx_t *ctx, ngx_pool_t *pool,
@@ -811,7 +810,7 @@ ngx_http_mcp_initialize_params(ngx_http_mcp_ctx_t *ctx, ngx_pool_t *pool,
 
     } else {
 
-        /* extensions of it are not for upstreams then */
+        /* large params: upstreams get no other members */
 
         capabilities = ngx_mcp_message_member(ctx->message,
                                               NGX_MCP_PATH_CAPABILITIES);

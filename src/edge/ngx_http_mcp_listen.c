@@ -15,7 +15,7 @@
 #include "ngx_mcp_listen.h"
 
 
-/* ms; for upstreams to accept subscriptions, and feeds to be connected */
+/* ms for upstreams to accept subscriptions, and for feeds to be connected */
 #define NGX_HTTP_MCP_LISTEN_TIME  2000
 
 
@@ -136,7 +136,7 @@ ngx_http_mcp_listen(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 }
 
 
-/* the subscriber; NGX_OK, or NGX_DECLINED with what the handler returns */
+/* makes the subscriber; NGX_OK, or NGX_DECLINED: return *refusal */
 
 static ngx_int_t
 ngx_http_mcp_listen_create(ngx_http_mcp_listen_t *listen, ngx_int_t *refusal)
@@ -214,7 +214,7 @@ ngx_http_mcp_listen_subscribe(ngx_http_mcp_listen_t *listen)
 }
 
 
-/* topics, and where no sessions are kept, are updated from here */
+/* subscribes at an upstream; topics, or without upstreams, only in the zone */
 
 static void
 ngx_http_mcp_listen_resource(ngx_http_mcp_listen_t *listen,
@@ -385,8 +385,8 @@ ngx_http_mcp_listen_topic(ngx_http_mcp_listen_t *listen,
 
 
 /*
- * Upstreams are listened to, and cached lists are kept, while somebody listens
- * for changes of lists.
+ * Notes that somebody listens for changes of lists: meanwhile the module
+ * listens to upstreams and keeps cached lists.
  */
 
 static void
@@ -490,7 +490,7 @@ ngx_http_mcp_listen_tenant_connected(void *data)
 }
 
 
-/* a subscription that is not accepted by now is left out */
+/* stops waiting: subscriptions that are not accepted by now are left out */
 
 static void
 ngx_http_mcp_listen_timeout(ngx_event_t *ev)
@@ -531,7 +531,7 @@ ngx_http_mcp_listen_timeout(ngx_event_t *ev)
 }
 
 
-/* one that was waited for is there */
+/* a subscription or feed is there; opens the stream after the last one */
 
 static void
 ngx_http_mcp_listen_next(ngx_http_mcp_listen_t *listen)

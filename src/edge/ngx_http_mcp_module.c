@@ -162,9 +162,10 @@ ngx_http_mcp_init_process(ngx_cycle_t *cycle)
 
 
 /*
- * Requests begin and end many at a time.  glibc returns the free end of its
- * heap to the system, and page by page gets it back, as soon as this is larger
- * than twice the largest block freed so far that was a mapping of its own.
+ * Keeps free memory in the worker, as many requests begin and end at a time.
+ * Otherwise glibc returns the free end of its heap to the system as soon as it
+ * is larger than twice the largest mapped block freed so far, and has to get
+ * it back page by page.
  */
 
 static void

@@ -15,8 +15,8 @@ static void ngx_http_mcp_notification_done(ngx_http_mcp_fanout_t *fanout);
 
 
 /*
- * A notification or a response of the client: 202, after the upstreams that it
- * concerns have received it.
+ * Handles a notification or a response of the client: answers 202 after the
+ * upstreams that it concerns have received it.
  */
 
 ngx_int_t
@@ -129,7 +129,7 @@ ngx_http_mcp_notification_send(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
 }
 
 
-/* that of a call; NULL: it has several, or there is one only */
+/* returns the upstream of a call; NULL: all are told, or there is only one */
 
 static ngx_http_mcp_upstream_t *
 ngx_http_mcp_notification_upstream(ngx_http_mcp_loc_conf_t *mlcf,

@@ -195,7 +195,7 @@ ngx_http_mcp_offer_server(ngx_http_mcp_loc_conf_t *mlcf, ngx_str_t *tenant,
 }
 
 
-/* result->known, of the upstreams that the zone knows; NGX_OK or NGX_ERROR */
+/* sets result->known from the profiles in the zone; NGX_OK or NGX_ERROR */
 
 static ngx_int_t
 ngx_http_mcp_offer_stored(ngx_http_mcp_loc_conf_t *mlcf, ngx_str_t *tenant,
@@ -252,7 +252,7 @@ ngx_http_mcp_offer_stored(ngx_http_mcp_loc_conf_t *mlcf, ngx_str_t *tenant,
 }
 
 
-/* it is the same for most clients, so the last ones are kept */
+/* the offer is the same for most clients, so the last ones are kept */
 
 ngx_http_mcp_result_t *
 ngx_http_mcp_offer(ngx_http_mcp_loc_conf_t *mlcf, ngx_str_t *tenant,
@@ -314,7 +314,7 @@ ngx_http_mcp_offer(ngx_http_mcp_loc_conf_t *mlcf, ngx_str_t *tenant,
 }
 
 
-/* all that the result depends on, beside the configuration */
+/* composes all that the result depends on beside the configuration */
 
 static ngx_int_t
 ngx_http_mcp_offer_source(ngx_pool_t *pool,
@@ -505,7 +505,7 @@ ngx_http_mcp_offer_info(u_char *p, ngx_http_mcp_loc_conf_t *mlcf,
 }
 
 
-/* of several upstreams, each under the upstream's title */
+/* writes instructions; those of several upstreams under the titles of these */
 
 static u_char *
 ngx_http_mcp_offer_instructions(u_char *p, ngx_http_mcp_loc_conf_t *mlcf,
@@ -677,7 +677,7 @@ ngx_http_mcp_offer_capabilities(u_char *p, ngx_http_mcp_loc_conf_t *mlcf,
 }
 
 
-/* a bit of those that the module knows, or 0 */
+/* returns the bit of a capability that the module knows, or 0 */
 
 static ngx_uint_t
 ngx_http_mcp_offer_known(ngx_str_t *name)
@@ -695,9 +695,8 @@ ngx_http_mcp_offer_known(ngx_str_t *name)
 
 
 /*
- * Capabilities that the module does not know cross as they are, those of the
- * first upstream that has them; but experimental ones and extensions are kept
- * apart by their own names.
+ * Adds capabilities that the module does not know, as the first upstream with
+ * them has them; "experimental" and "extensions" are merged by member.
  */
 
 static ngx_int_t
@@ -759,7 +758,7 @@ ngx_http_mcp_offer_others(ngx_array_t *others, ngx_http_mcp_offer_part_t *part,
 }
 
 
-/* the first object gets the members of the second that it lacks */
+/* adds the members of the second object that the first one lacks */
 
 static ngx_int_t
 ngx_http_mcp_offer_join(ngx_pool_t *pool, ngx_str_t *first, ngx_str_t *second)
@@ -830,7 +829,7 @@ ngx_http_mcp_offer_has(ngx_str_t *object, ngx_str_t *name)
 }
 
 
-/* whether a raw name token, which has no escapes then, is this name */
+/* returns whether a raw token, without escapes, is this name */
 
 static ngx_uint_t
 ngx_http_mcp_offer_equal(ngx_str_t *token, const char *name)

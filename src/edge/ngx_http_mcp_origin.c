@@ -149,7 +149,7 @@ ngx_http_mcp_loopback(ngx_str_t *host)
 }
 
 
-/* as "Host" would match, against this server alone */
+/* returns whether a host matches a name of this server, as "Host" would */
 
 static ngx_uint_t
 ngx_http_mcp_server_name(ngx_array_t *names, ngx_str_t *host)
@@ -282,7 +282,7 @@ ngx_http_mcp_guard(ngx_http_request_t *r)
 }
 
 
-/* the header by which a page of another site shows itself, or NULL */
+/* returns why a request, such as of a foreign web page, is refused, or NULL */
 
 static const char *
 ngx_http_mcp_guard_reason(ngx_http_request_t *r, ngx_http_mcp_loc_conf_t *mlcf)
@@ -321,7 +321,10 @@ ngx_http_mcp_guard_reason(ngx_http_request_t *r, ngx_http_mcp_loc_conf_t *mlcf)
 }
 
 
-/* browsers that say so say it of each request; following a link is no harm */
+/*
+ * Returns whether Sec-Fetch-Site tells of another site, as browsers do for
+ * each request; following a link does no harm
+ */
 
 static ngx_uint_t
 ngx_http_mcp_cross_site(ngx_http_request_t *r)

@@ -132,8 +132,8 @@ ngx_http_mcp_outcome_status(ngx_http_request_t *r, ngx_http_mcp_exchange_t *x,
 
 
 /*
- * {"upstream":NAME}, and of a refusal or of what is no message its status and
- * the beginning of its body
+ * Makes the data of an error: {"upstream":NAME}, and for a refusal or a body
+ * that is no message, the status and the beginning of the body
  */
 
 static ngx_int_t
@@ -175,8 +175,8 @@ ngx_http_mcp_outcome_data(ngx_http_request_t *r, ngx_http_mcp_upstream_t *u,
 
 
 /*
- * The upstream's own JSON-RPC error, which had no id.  NGX_OK; NGX_DECLINED:
- * there is none; NGX_ERROR: no memory.
+ * Makes a reply of the upstream's own JSON-RPC error, which had no id.
+ * NGX_OK; NGX_DECLINED: there is none; NGX_ERROR: no memory.
  */
 
 static ngx_int_t
@@ -321,7 +321,7 @@ ngx_http_mcp_copy_headers(ngx_http_request_t *r, ngx_http_mcp_exchange_t *x)
         h->value = from->value;
     }
 
-    /* only once: a refusal may follow an answer that has begun */
+    /* headers are copied once: a refusal may follow an answer's beginning */
 
     x->headers.part.nelts = 0;
     x->headers.part.next = NULL;

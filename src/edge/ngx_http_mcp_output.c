@@ -132,7 +132,7 @@ ngx_http_mcp_output_finalize(ngx_http_request_t *r, ngx_int_t rc)
 }
 
 
-/* the event that has to happen before more can be written */
+/* waits for the event that has to happen before more can be written */
 
 static ngx_int_t
 ngx_http_mcp_output_wait(ngx_http_request_t *r, ngx_http_mcp_output_t *o)
@@ -166,8 +166,9 @@ ngx_http_mcp_output_wait(ngx_http_request_t *r, ngx_http_mcp_output_t *o)
 
 
 /*
- * The upstream of a subrequest takes the client's connection for its own, and
- * sets or deletes the timer of its write event: that of a delay is kept here.
+ * Keeps the timer of a delay here: the upstream of a subrequest treats the
+ * client's connection as its own, and sets or deletes the timer of its write
+ * event.
  */
 
 static void

@@ -10,7 +10,7 @@
 
 #define NGX_HTTP_MCP_PUBLISH_SCRATCH  4096
 
-/* bytes of the answer about events, at most and in one buffer */
+/* bytes of the answer about events: at most, and in one buffer */
 #define NGX_HTTP_MCP_PUBLISH_ANSWER   (8 * 1024 * 1024)
 #define NGX_HTTP_MCP_PUBLISH_BUF      4096
 
@@ -177,7 +177,7 @@ ngx_http_mcp_publish_cleanup(void *data)
 }
 
 
-/* the values that the location gives its events; NGX_OK or an HTTP status */
+/* sets values that the location gives to events; NGX_OK or an HTTP status */
 
 static ngx_int_t
 ngx_http_mcp_publish_values(ngx_http_mcp_publish_t *p)
@@ -254,7 +254,7 @@ ngx_http_mcp_publish_value(ngx_http_mcp_publish_t *p,
 }
 
 
-/* the body in one piece; NGX_OK or an HTTP status */
+/* sets *body to the body in one piece; NGX_OK or an HTTP status */
 
 static ngx_int_t
 ngx_http_mcp_publish_body(ngx_http_request_t *r, ngx_str_t *body)
@@ -438,7 +438,7 @@ ngx_http_mcp_publish_turn(ngx_http_mcp_publish_t *p)
 }
 
 
-/* NGX_OK; NGX_DONE: there is no more */
+/* reads the text of the next event; NGX_OK; NGX_DONE: there is none */
 
 static ngx_int_t
 ngx_http_mcp_publish_next(ngx_http_mcp_publish_t *p, ngx_str_t *text)
@@ -522,7 +522,7 @@ ngx_http_mcp_publish_event(ngx_http_mcp_publish_t *p, ngx_str_t *text)
 }
 
 
-/* puts that of the event into the answer; NGX_ERROR: no memory */
+/* puts the event's outcome into the answer; NGX_ERROR: no memory */
 
 static ngx_int_t
 ngx_http_mcp_publish_outcome(ngx_http_mcp_publish_t *p)
@@ -584,7 +584,7 @@ ngx_http_mcp_publish_outcome(ngx_http_mcp_publish_t *p)
 }
 
 
-/* where so many bytes of the answer may be written, or NULL */
+/* returns room for len bytes of the answer; NULL: no memory */
 
 static u_char *
 ngx_http_mcp_publish_room(ngx_http_mcp_publish_t *p, size_t len)

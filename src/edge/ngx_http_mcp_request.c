@@ -213,7 +213,7 @@ ngx_http_mcp_content_handler(ngx_http_request_t *r)
                                    "older workers exit; try again later");
     }
 
-    /* values that decide about access are computed here and not before */
+    /* values that decide about access are not computed before this */
 
     if (ctx->batch) {
         rc = ngx_http_mcp_batch_check(ctx->batch, &why);
@@ -353,8 +353,8 @@ ngx_http_mcp_pending_delete_send(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
 
 
 /*
- * Reads and scans the body, then goes on with the phases; what is wrong with
- * it is noted in the context.  For the preaccess handler to return.
+ * Reads and scans the body, then goes on with the phases; a fault of the body
+ * is noted in the context.  The preaccess handler returns what this returns.
  */
 
 static ngx_int_t

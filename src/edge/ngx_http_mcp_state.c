@@ -13,7 +13,7 @@ static void ngx_http_mcp_state_whose(ngx_http_mcp_zone_t *zone,
     ngx_log_t *log);
 
 
-/* of this nginx, whatever it has loaded since; ms since the epoch */
+/* when this nginx was started, before any reload; ms since the epoch */
 
 static uint64_t  ngx_http_mcp_state_started;
 
@@ -91,8 +91,9 @@ ngx_http_mcp_state_folder(ngx_str_t *name, u_char *folder, size_t size)
 
 
 /*
- * A path of nginx's own is named, as nginx makes it, and gives it to the user
- * of the workers: that has happened to it anyway.
+ * The cache manager is called for a path, which nginx creates and gives to the
+ * user of the workers.  So this names a path of nginx itself, for which that
+ * happens anyway.
  */
 
 ngx_int_t
@@ -271,7 +272,7 @@ ngx_http_mcp_state_init_worker(ngx_http_mcp_zone_t *zone)
 }
 
 
-/* in the cache manager; the time until it is to be called again */
+/* runs in the cache manager; returns the ms after which it is called again */
 
 static ngx_msec_t
 ngx_http_mcp_state_manager(void *data)
@@ -351,7 +352,7 @@ ngx_http_mcp_state_exit_master(ngx_cycle_t *cycle)
 }
 
 
-/* this nginx, by its master: a daemon has got another number meanwhile */
+/* names this nginx by its master; a daemon has another number meanwhile */
 
 static void
 ngx_http_mcp_state_whose(ngx_http_mcp_zone_t *zone, ngx_log_t *log)

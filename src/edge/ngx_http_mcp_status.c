@@ -153,7 +153,7 @@ static ngx_http_mcp_status_column_t  ngx_http_mcp_status_counters_columns[] = {
 };
 
 
-/* of an upstream, tenants for which it is so; the worst is the last */
+/* states of an upstream; tenants are counted for each; the last is the worst */
 
 typedef enum {
     ngx_http_mcp_upstream_known = 0,
@@ -168,7 +168,7 @@ typedef enum {
                            state,                                             \
                            "Tenants for which an upstream is in a state.")
 
-/* of the states it is in, the worst one has its age */
+/* the age is given for the worst of the upstream's states */
 
 #define NGX_HTTP_MCP_COLUMN_AGE(state)                                        \
     { NULL, "age_ms", NULL, "upstream_state_seconds", NULL, "state", state,   \
@@ -627,7 +627,7 @@ ngx_http_mcp_status_collect_exchanges(ngx_http_mcp_status_t *status,
 }
 
 
-/* those of the configuration, with what the zone knows of them */
+/* collects the configured upstreams, with their profiles in the zone */
 
 static ngx_int_t
 ngx_http_mcp_status_collect_upstreams(ngx_http_mcp_status_t *status,
@@ -742,7 +742,7 @@ ngx_http_mcp_status_profile(ngx_array_t *upstreams,
 }
 
 
-/* the state of an upstream is the worst of all tenants */
+/* sets the state of each upstream to the worst of all tenants */
 
 static void
 ngx_http_mcp_status_worst(ngx_array_t *upstreams)
@@ -829,7 +829,7 @@ ngx_http_mcp_status_collect_lists(ngx_http_mcp_status_t *status,
 }
 
 
-/* the first of those of an endpoint */
+/* returns the first row of an endpoint's lists */
 
 static ngx_http_mcp_status_row_t *
 ngx_http_mcp_status_list(ngx_http_mcp_status_t *status, ngx_str_t *endpoint)
@@ -920,7 +920,7 @@ ngx_http_mcp_status_collect_leases(ngx_http_mcp_status_t *status,
 }
 
 
-/* a new one, of zeroes */
+/* adds a row of zeroes */
 
 static ngx_http_mcp_status_row_t *
 ngx_http_mcp_status_row(ngx_http_mcp_status_t *status, ngx_uint_t table)
@@ -1077,7 +1077,7 @@ ngx_http_mcp_json_table(cJSON *root, ngx_http_mcp_status_table_t *table,
 }
 
 
-/* 0: no memory, also when there was none for the item */
+/* adds a row to an item; 0: no memory, also if item is NULL for this reason */
 
 static ngx_uint_t
 ngx_http_mcp_json_row(cJSON *item, ngx_http_mcp_status_table_t *table,
@@ -1140,7 +1140,7 @@ ngx_http_mcp_json_number(cJSON *item, ngx_http_mcp_status_column_t *column,
 }
 
 
-/* an item's object of that name, which is added if there is none */
+/* returns an item's object of this name, which is added if there is none */
 
 static cJSON *
 ngx_http_mcp_json_object(cJSON *item, char *name)
@@ -1184,7 +1184,7 @@ ngx_http_mcp_status_text(ngx_http_mcp_status_t *status)
 }
 
 
-/* a family for columns of one name, with samples of each row */
+/* writes a family for each name of columns, with samples of each row */
 
 static void
 ngx_http_mcp_text_table(ngx_http_mcp_text_t *t,

@@ -26,7 +26,7 @@ typedef struct {
 } ngx_http_mcp_frames_t;
 
 
-/* the text that tells of a gap */
+/* text that tells the client of a gap */
 
 typedef struct {
     u_char       *start;
@@ -39,7 +39,7 @@ typedef struct {
 
 #define NGX_HTTP_MCP_GAP_SIZE  4096
 
-/* room for the id of subscriptions/listen in a message */
+/* room for the id of subscriptions/listen that is added to each message */
 #define ngx_http_mcp_stream_tag(s)                                            \
     ((s)->listen.len ? NGX_MCP_LISTEN_ROOM + (s)->listen.len : 0)
 
@@ -388,7 +388,7 @@ ngx_http_mcp_stream_turn(ngx_http_mcp_stream_t *s)
         return;
 
     case NGX_DECLINED:
-        /* or another stream carries its channel, as the zone says */
+        /* or the zone says that another stream carries the channel */
 
         if (s->listen.len && ngx_http_mcp_stream_send_end(s) != NGX_OK) {
             ngx_http_mcp_stream_drop(s, NGX_MCP_COUNTER_STREAMS_CLIENT);
@@ -421,8 +421,9 @@ ngx_http_mcp_stream_turn(ngx_http_mcp_stream_t *s)
 
 
 /*
- * NGX_OK; NGX_DONE: the line has ended; NGX_DECLINED: the stream has to close;
- * NGX_ABORT: it fell out of the log; NGX_ERROR: the connection is broken
+ * Writes messages of the log.  NGX_OK; NGX_DONE: the line has ended;
+ * NGX_DECLINED: the stream has to close; NGX_ABORT: the log has lost messages
+ * for it; NGX_ERROR: the connection is broken.
  */
 
 static ngx_int_t
@@ -498,8 +499,8 @@ ngx_http_mcp_stream_advance(ngx_http_mcp_stream_t *s)
 
 
 /*
- * Writes what fits into one write.  NGX_OK: there may be more; NGX_AGAIN: there
- * is none; others as above.
+ * Writes messages that fit into one write.  NGX_OK: there may be more;
+ * NGX_AGAIN: there are none; others as in ngx_http_mcp_stream_advance().
  */
 
 static ngx_int_t
@@ -839,7 +840,7 @@ ngx_http_mcp_stream_turn_handler(ngx_event_t *ev)
 }
 
 
-/* as ngx_http_mcp_stream_news() */
+/* finds the next stream; returns as ngx_http_mcp_stream_news() does */
 
 static ngx_int_t
 ngx_http_mcp_stream_next(ngx_http_mcp_streams_t *streams,
@@ -1006,7 +1007,10 @@ ngx_http_mcp_stream_init_worker(ngx_mcp_zone_t *zone)
 }
 
 
-/* "lagged", with how many if it is known, and what makes a client ask again */
+/*
+ * Writes "lagged", with the number of lost messages if that is known, and
+ * notifications that make the client ask again
+ */
 
 static ngx_int_t
 ngx_http_mcp_stream_lagged(ngx_http_mcp_stream_t *s, size_t missed)
@@ -1196,8 +1200,8 @@ ngx_http_mcp_gap_write(ngx_http_mcp_stream_t *s, ngx_http_mcp_gap_t *gap)
 
 
 /*
- * The answer of the stream's channel is not in the log: the call's goes out, or
- * an error.
+ * Writes the copy of an answer that the log has lost, or an error if there is
+ * no copy.
  */
 
 static ngx_int_t
@@ -1339,7 +1343,7 @@ ngx_http_mcp_stream_drain_handler(ngx_event_t *ev)
 }
 
 
-/* the streams end in the order of their slots, evenly over the time */
+/* returns whether a stream is to end now: slot by slot, evenly over the time */
 
 static ngx_uint_t
 ngx_http_mcp_drain_due(ngx_http_mcp_streams_t *streams,
@@ -1354,7 +1358,7 @@ ngx_http_mcp_drain_due(ngx_http_mcp_streams_t *streams,
 }
 
 
-/* whether some are left that have to end */
+/* checks whether streams are left that have to end */
 
 static ngx_uint_t
 ngx_http_mcp_drain_rest(ngx_http_mcp_streams_t *streams, ngx_msec_t elapsed)

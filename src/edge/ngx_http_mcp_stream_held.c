@@ -139,8 +139,8 @@ ngx_http_mcp_held_write(ngx_http_mcp_stream_t *s, u_char *p, size_t len)
 
 
 /*
- * At once, where nothing is before it: most clients take it.  The memory of the
- * request is not looked at.
+ * Sends bytes at once if none are unsent, as most clients take them.  This
+ * does not touch the memory of the request.
  */
 
 static ngx_int_t
@@ -313,9 +313,9 @@ ngx_http_mcp_held_drop(ngx_http_mcp_stream_t *s)
 
 
 /*
- * The response is whole, but the request stays for its exchange: what the
- * client sent on this connection would wait for that, so it has to see that
- * it cannot.
+ * The response is whole, but the request stays for its exchange.  A further
+ * request on this connection would wait for that, so the client is shown the
+ * end of the connection.
  */
 
 static void
@@ -520,7 +520,7 @@ ngx_http_mcp_client_left(ngx_http_request_t *r)
 }
 
 
-/* the request goes away, for a reason of nginx's */
+/* nginx destroys the request */
 
 static void
 ngx_http_mcp_held_cleanup(void *data)

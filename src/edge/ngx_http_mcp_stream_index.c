@@ -393,8 +393,8 @@ ngx_http_mcp_stream_group(ngx_mcp_zone_t *zone, ngx_mcp_ref_t group)
 
 
 /*
- * Events are looked at in their order, one group after the other: what a group
- * has "seen" was for no stream that is settled.
+ * News are looked at in order, one group after the other.  Those up to "seen"
+ * of a group were for no stream that is still settled.
  */
 
 ngx_int_t
@@ -475,8 +475,8 @@ ngx_http_mcp_stream_news(ngx_http_mcp_streams_t *streams,
 
 
 /*
- * While a stream has its turn, memory of those behind it is fetched: of each
- * what the pointers lead to that were fetched the time before.
+ * Prefetches memory of the next streams while one has its turn: of each stream
+ * the memory to which the pointers lead that were prefetched before.
  */
 
 static void
@@ -521,7 +521,7 @@ ngx_http_mcp_want_prefetch(ngx_http_mcp_streams_t *streams,
 }
 
 
-/* the streams of the group that want the event have their turn next */
+/* wakes the streams of the group that want the event */
 
 static void
 ngx_http_mcp_group_wake(ngx_http_mcp_streams_t *streams,

@@ -2,7 +2,7 @@
 #include "ngx_http_mcp_stream_body.h"
 
 
-/* unsent bytes; in pieces, as they were written */
+/* a piece of unsent bytes, as it was written */
 
 typedef struct {
     ngx_queue_t             link;
@@ -91,7 +91,7 @@ ngx_http_mcp_stream_park(ngx_http_mcp_stream_t *s)
 }
 
 
-/* as ngx_http_set_keepalive() does */
+/* frees buffers of the connection, as ngx_http_set_keepalive() does */
 
 static void
 ngx_http_mcp_parked_strip(ngx_connection_t *c, ngx_http_connection_t *hc)

@@ -116,7 +116,7 @@ ngx_http_mcp_declares_as(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
 }
 
 
-/* key=, else identity, else address */
+/* the share is named by key=, else by the identity, else by the address */
 
 ngx_int_t
 ngx_http_mcp_evaluate_share(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
@@ -231,7 +231,7 @@ ngx_http_mcp_denied(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
 }
 
 
-/* NGX_DECLINED, or NGX_ERROR: no memory */
+/* logs a refusal and sets *why; NGX_DECLINED, or NGX_ERROR: no memory */
 
 static ngx_int_t
 ngx_http_mcp_denied_reason(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,

@@ -146,7 +146,7 @@ ngx_http_mcp_value_str(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
 }
 
 
-/* values computed when a request is handled; if it was refused before, now */
+/* values set when a request is handled; if it was refused before, set now */
 
 static ngx_int_t
 ngx_http_mcp_value_evaluated(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
