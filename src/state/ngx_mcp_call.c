@@ -441,8 +441,8 @@ ngx_mcp_call_cancel(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, ngx_str_t *id,
 
 
 /*
- * Ends a call whose worker died.  Its channel gets an error as the answer,
- * unless the answer is there already.
+ * Ends a call whose worker died.  A channel that the client can resume gets an
+ * error as the answer, unless it has an answer.
  */
 
 void

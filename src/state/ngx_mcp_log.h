@@ -73,7 +73,7 @@ typedef struct {
     ngx_uint_t              nparts;
     ngx_uint_t              flags;
     ngx_uint_t              level;        /* of notifications/message, or 0 */
-    /* the event is for sessions that subscribed to all of these URIs */
+    /* for sessions that subscribed to all of these URIs; empty: for all */
     ngx_str_t               uri[NGX_MCP_EVENT_URIS];
 
     ngx_str_t               identity;     /* the event is for it; data NULL:

@@ -70,8 +70,8 @@ typedef struct {
     ngx_uint_t              streams;      /* open GETs */
     ngx_uint_t              calls;        /* running */
     uint64_t                created;      /* ms since the epoch */
-    uint64_t                seen;         /* likewise: by this request */
-    uint64_t                before;       /* likewise: by the request before */
+    uint64_t                seen;         /* ms, time of this request */
+    uint64_t                before;       /* ms, time of the request before */
     ngx_mcp_ref_t           listed;       /* audience whose lists it gets */
     uint64_t                audience;     /* hash of its list key */
     u_char                  letter;       /* first letter of its list key */

@@ -99,8 +99,8 @@ typedef enum {
 /*
  * The blocks that are charged to one client, to what a tenant's sessions have
  * in common, or to a tenant with a name.  Accounts of the first two kinds are
- * charged to the account of their tenant in turn.  An account is dropped with
- * the last record that is charged to it.
+ * charged to the account of their tenant in turn, if that has a name.  An
+ * account is dropped with the last record that is charged to it.
  */
 
 typedef struct {
@@ -354,7 +354,8 @@ typedef struct {
     uint32_t                waits;          /* upstream session */
     uint32_t                upstream;       /* hash; 0: not known */
     ngx_mcp_ref_t           interest;       /* of which it is a user */
-    uint32_t                limit;          /* 0: it belongs to a session */
+    uint32_t                limit;          /* that counts it; 0: none, it is
+                                               a session's */
     uint32_t                round;          /* 0: it was never parked */
     uint64_t                expires;        /* ngx_current_msec, if parked */
     uint32_t                lost;           /* ngx_mcp_call_lost_e */

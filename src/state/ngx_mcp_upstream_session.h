@@ -47,7 +47,7 @@ ngx_int_t ngx_mcp_upstream_session_get(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t owner, ngx_str_t *upstream, ngx_mcp_ref_t call,
     ngx_mcp_upstream_session_t *us);
 
-/* finds one that is made; NGX_OK; NGX_DECLINED: nobody has to make it */
+/* finds one that is made; NGX_OK; NGX_DECLINED: there is none */
 ngx_int_t ngx_mcp_upstream_session_peek(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t owner, ngx_str_t *upstream, ngx_mcp_upstream_session_t *us);
 
