@@ -15,8 +15,9 @@
 #define NGX_HTTP_MCP_ADAPT_READ_TIMEOUT  60000
 
 /*
- * s; of TCP's probes: a silent upstream that died is found in 80 seconds.  TCP
- * does not probe while data is unacknowledged: that has a time of its own.
+ * Times of TCP keep-alive, s: an upstream that died is detected in 80 seconds.
+ * TCP does not probe while data is unacknowledged, which has a time-out of its
+ * own.
  */
 
 #define NGX_HTTP_MCP_ADAPT_IDLE          30
@@ -114,9 +115,9 @@ ngx_http_mcp_adapt_response(ngx_http_mcp_exchange_t *x, ngx_http_request_t *sr)
     dlcf = ngx_http_get_module_loc_conf(sr, ngx_http_mcp_defaults_module);
 
     /*
-     * A buffered response of a subrequest comes at its end only, so a stream
-     * is never buffered; another one is if it is cached, stored, or if the
-     * user wrote so.
+     * A buffered response of a subrequest is received only at its end, so a
+     * stream is never buffered.  Another response is buffered if it is cached
+     * or stored, or if the user wrote so.
      */
 
     if (u->buffering

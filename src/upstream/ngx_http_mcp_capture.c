@@ -149,7 +149,7 @@ ngx_http_mcp_capture_header(ngx_http_mcp_exchange_t *x, ngx_http_request_t *r)
 }
 
 
-/* whether a feed answered with a stream; the rest of another is not read */
+/* whether a feed answered with a stream; any other response is not read */
 
 static ngx_uint_t
 ngx_http_mcp_capture_feed(ngx_http_mcp_exchange_t *x, ngx_http_request_t *r)
@@ -296,8 +296,8 @@ ngx_http_mcp_capture_drain(ngx_chain_t *in)
 
 
 /*
- * A handler that is no upstream, or a buffered one, does not wait until its
- * buffers are taken: the part that is held is copied.
+ * A content handler that is no upstream module, or one that buffers, does not
+ * wait until its buffers are processed: what is left of them is copied.
  */
 
 static ngx_int_t
@@ -844,8 +844,8 @@ ngx_http_mcp_capture_skipped(ngx_http_mcp_exchange_t *x, ngx_uint_t skipped)
 
 
 /*
- * The one message in an array, which servers send that take a request for a
- * batch.
+ * Takes the only message out of an array.  Servers that treat each request as
+ * a batch send such arrays.
  */
 
 static void
@@ -870,8 +870,8 @@ ngx_http_mcp_capture_single(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
 
 
 /*
- * The id of an answer that is the request's as a string becomes the number
- * that it was.
+ * If the request's id was a number and the answer has it as a string, makes it
+ * a number again.
  */
 
 static void

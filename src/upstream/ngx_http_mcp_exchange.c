@@ -9,8 +9,8 @@
 #define NGX_HTTP_MCP_EXCHANGE_LIMIT  (4 * 1024 * 1024)
 
 /*
- * ms; for the end of a stream behind its answer, which most servers send at
- * once: the connection can then be used again
+ * ms; time to wait for the end of a stream after its answer, so that the
+ * connection can be used again.  Most servers send the end at once.
  */
 #define NGX_HTTP_MCP_EXCHANGE_REST   20
 
@@ -314,7 +314,7 @@ ngx_http_mcp_exchange_answered(ngx_http_mcp_exchange_t *x)
 
     x->total = ngx_current_msec - cap->started + NGX_HTTP_MCP_EXCHANGE_REST;
 
-    /* the end may have come with the answer: nothing is waited for then */
+    /* the end may have come with the answer: a later event looks */
 
     ngx_post_event(&cap->event, &ngx_posted_events);
 }
@@ -539,7 +539,7 @@ ngx_http_mcp_exchange_finished(ngx_http_request_t *sr, void *data,
 
     ngx_post_event(&cap->event, &ngx_posted_events);
 
-    /* neither an error page nor the end of r, whatever has happened */
+    /* NGX_OK in any case: no error page is sent, and r does not end */
 
     return NGX_OK;
 }
@@ -582,10 +582,11 @@ ngx_http_mcp_exchange_error_page(ngx_http_request_t *sr, ngx_int_t rc)
 
 
 /*
- * A request may be delayed by a timer of its connection's write event, which
- * then wakes the main request: a background one has to be woken here.  Others
- * of the connection may be delayed meanwhile: each has a timer of its own, and
- * the marks of limits in the main request are put back before it goes on.
+ * limit_req delays a request by the timer of its connection's write event,
+ * which then wakes the main request, but not a background subrequest.  So each
+ * subrequest has a timer of its own; others of the connection may be delayed
+ * at the same time.  The marks of limits in the main request are set as they
+ * were before the subrequest goes on.
  */
 
 static void

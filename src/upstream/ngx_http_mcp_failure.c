@@ -199,7 +199,7 @@ ngx_http_mcp_failure_why(ngx_http_mcp_exchange_t *x,
 }
 
 
-/* the sentence of an outcome that says more of what came back */
+/* the sentence for an outcome, with the response where it says more */
 
 static ngx_int_t
 ngx_http_mcp_failure_compose(ngx_http_mcp_exchange_t *x,

@@ -353,7 +353,7 @@ ngx_http_mcp_headers_client(ngx_http_mcp_exchange_t *x,
         h->lowcase_key = header->lowcase_key;
     }
 
-    /* headers that did not cross must not be seen by other ways */
+    /* nginx's pointers to headers that are not passed on are cleared, too */
 
     in->connection = NULL;
     in->if_modified_since = NULL;

@@ -319,7 +319,7 @@ ngx_http_mcp_legacy_session_made(ngx_http_mcp_upstream_request_t *ureq)
 
     if (rc == NGX_AGAIN) {
 
-        /* the client did not wait with it */
+        /* the client has set another level in the meantime */
 
         o->step = ngx_http_mcp_legacy_level;
 

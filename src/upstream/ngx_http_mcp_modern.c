@@ -659,7 +659,7 @@ ngx_http_mcp_modern_listen(ngx_http_mcp_upstream_request_t *ureq)
 }
 
 
-/* a member of a scanned message, which may differ from the one that is sent */
+/* adds the headers that repeat members of this message, which is scanned */
 
 static ngx_int_t
 ngx_http_mcp_modern_headers(ngx_http_mcp_exchange_t *x, ngx_str_t *body,
@@ -1257,8 +1257,9 @@ ngx_http_mcp_modern_members(ngx_http_mcp_upstream_request_t *ureq,
 
 
 /*
- * Before anything else a stream says what it will tell of.  It may be less than
- * was asked for; where it is nothing, there is no stream.
+ * The first message of a stream acknowledges the filter: it names the changes
+ * of which the upstream will notify.  These may be fewer than were asked for;
+ * if there are none, the stream is not kept.
  */
 
 static ngx_int_t
@@ -1462,7 +1463,7 @@ ngx_http_mcp_modern_error_text(ngx_str_t *error)
 }
 
 
-/* a tool needs a capability that the client does not have */
+/* the error for a tool that needs a capability which the client lacks */
 
 static ngx_str_t
 ngx_http_mcp_modern_incapable(ngx_http_mcp_upstream_request_t *ureq,
@@ -1678,8 +1679,9 @@ ngx_http_mcp_modern_probe_error(ngx_http_mcp_probe_t *probe, ngx_str_t *code,
 
 
 /*
- * Whatever answers is asked as an older server is, too.  A temporary failure
- * says nothing of the revision; a server that refuses the headers knows it.
+ * Any server that answers is also probed as a legacy one.  A temporary failure
+ * tells nothing about the revision; a server that refuses the headers knows
+ * the modern revision.
  */
 
 static void

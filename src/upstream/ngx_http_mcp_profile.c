@@ -25,7 +25,7 @@ static ngx_int_t ngx_http_mcp_probe_separate(ngx_http_mcp_probe_t *probe);
 static void ngx_http_mcp_probe_end(ngx_http_mcp_probe_t *probe);
 
 
-/* whether its profile is found under the key of another endpoint */
+/* whether u shares the profile of another endpoint's upstream */
 
 #define ngx_http_mcp_profile_shared(u)                                        \
     ((u)->first && !(u)->worker->own)
@@ -484,7 +484,7 @@ failed:
 }
 
 
-/* each attempt has a request of its own: $mcp_method differs */
+/* each request of a probe has a background request, as $mcp_method differs */
 
 ngx_int_t
 ngx_http_mcp_probe_send(ngx_http_mcp_probe_t *probe, ngx_str_t *method,
@@ -579,7 +579,7 @@ ngx_http_mcp_probe_message(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
                                        &revision)
         != NGX_OK)
     {
-        /* the first is kept: there may be any number of them */
+        /* only the fault of the first message is kept: there may be many */
 
         if (probe->wrong.data == NULL) {
             probe->wrong = ngx_http_mcp_failure_answer(x, text,

@@ -7,10 +7,10 @@
 #include "ngx_mcp_json.h"
 
 
-/* ms; a worker of a newer configuration has to read by then */
+/* ms; a worker that quits waits so long for a newer worker to read */
 #define NGX_HTTP_MCP_READER_TAKEOVER  3500
 
-/* ms; if all workers quit they know it by then, and none begins to read */
+/* ms; the same if there is no newer worker, as when all workers quit */
 #define NGX_HTTP_MCP_READER_SHUTDOWN  200
 
 /* ms; a stream that was replaced may still receive events */
@@ -298,7 +298,10 @@ ngx_http_mcp_reader_retry(ngx_event_t *ev)
 }
 
 
-/* NGX_DECLINED: it will never do; NGX_ERROR: not now */
+/*
+ * Starts an upstream request for the stream.  NGX_OK; NGX_DECLINED: another
+ * attempt would fail, too; NGX_ERROR: another attempt may succeed.
+ */
 
 static ngx_int_t
 ngx_http_mcp_reader_attempt(ngx_http_mcp_reader_t *reader,
@@ -523,8 +526,10 @@ ngx_http_mcp_reader_overlap_end(ngx_event_t *ev)
 
 
 /*
- * Each of the two streams tells of what happens while both stand: the n-th that
- * is alike is one event.  The older one may tell more, of before.
+ * Whether the other stream of an overlap has sent this message already.  While
+ * both streams are open, each sends all messages: of equal messages, the n-th
+ * of one stream and the n-th of the other are one event.  The older stream may
+ * send more, about earlier events.
  */
 
 static ngx_uint_t
@@ -570,8 +575,8 @@ ngx_http_mcp_reader_repeated(ngx_http_mcp_reader_t *reader,
 
 
 /*
- * Whether the request that ended is not that of the stream; then nothing
- * follows.
+ * Whether the request that ended was one of an overlap and not that of the
+ * present stream, so that the caller has nothing to do.
  */
 
 static ngx_uint_t
@@ -688,7 +693,7 @@ ngx_http_mcp_reader_message(ngx_http_mcp_upstream_request_t *ureq,
 
     if (text->len == 0) {
 
-        /* the event has nothing but an id */
+        /* the event has only an id */
 
         if (id.len == 0) {
             return;
@@ -758,7 +763,7 @@ ngx_http_mcp_reader_done(ngx_http_mcp_upstream_request_t *ureq,
 }
 
 
-/* 1: the upstream offers no stream */
+/* handles a failed attempt; 1: the upstream offers no stream */
 
 static ngx_uint_t
 ngx_http_mcp_reader_refused(ngx_http_mcp_reader_t *reader,
@@ -929,7 +934,7 @@ ngx_http_mcp_reader_stop(ngx_http_mcp_reader_t *reader)
 {
     ngx_mcp_sse_t  *sse;
 
-    /* the id of an event without data as well */
+    /* an event without data may have had an id */
 
     sse = ngx_http_mcp_reader_sse(reader);
 

@@ -6,7 +6,7 @@
 #include "ngx_mcp_splice.h"
 
 
-/* tenants of an upstream, at most, and tools of one */
+/* tenants of an upstream and tools of a tenant, at most */
 #define NGX_HTTP_MCP_TOOLS_TENANTS  64
 #define NGX_HTTP_MCP_TOOLS_MAX      10000
 

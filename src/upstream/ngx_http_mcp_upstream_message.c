@@ -196,9 +196,9 @@ ngx_http_mcp_upstream_message_record(ngx_http_mcp_upstream_request_t *ureq,
 
 
 /*
- * Where it is not known whether the shared upstream session receives the
- * update, it is kept until that is, and then sent to the session, or not; like
- * ones are joined meanwhile.
+ * If it is not known yet whether the shared upstream session receives the
+ * update, the update is kept until this is known, and then sent to the session
+ * or dropped.  Equal updates are joined meanwhile.
  */
 
 static ngx_uint_t
@@ -237,7 +237,11 @@ ngx_http_mcp_update_duplicate(ngx_http_mcp_upstream_request_t *ureq,
 }
 
 
-/* NGX_AGAIN: with the pool; NGX_OK: with another one; NGX_ERROR: no memory */
+/*
+ * Keeps an update for some time.  NGX_AGAIN: it is kept in this pool; NGX_OK:
+ * it was joined to an equal one, and the caller destroys the pool; NGX_ERROR:
+ * no memory.
+ */
 
 static ngx_int_t
 ngx_http_mcp_update_defer(ngx_http_mcp_upstream_request_t *ureq,

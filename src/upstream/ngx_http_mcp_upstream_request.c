@@ -592,7 +592,7 @@ ngx_http_mcp_upstream_request_message(ngx_http_mcp_exchange_t *x,
 }
 
 
-/* the meaning of the status of its answer, ngx_http_mcp_lost_e */
+/* whether the status of the response says so: ngx_http_mcp_lost_e */
 
 static ngx_uint_t
 ngx_http_mcp_upstream_request_lost(ngx_http_mcp_upstream_request_t *ureq)
