@@ -1005,7 +1005,10 @@ ngx_http_mcp_call_park_timeout(ngx_event_t *ev)
 }
 
 
-/* answers the open requests in place of the client, with this error */
+/*
+ * Answers the open requests in place of the client: elicitations with
+ * "cancel", others with this error
+ */
 
 static void
 ngx_http_mcp_call_park_answer(ngx_http_mcp_call_t *call, const char *why)

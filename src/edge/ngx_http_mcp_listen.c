@@ -385,8 +385,8 @@ ngx_http_mcp_listen_topic(ngx_http_mcp_listen_t *listen,
 
 
 /*
- * Notes that somebody listens for changes of lists: meanwhile the module
- * listens to upstreams and keeps cached lists.
+ * Opens what tells of changes of lists: shared upstream sessions that listen
+ * to upstreams, and cached lists.
  */
 
 static void

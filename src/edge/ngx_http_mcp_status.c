@@ -153,7 +153,7 @@ static ngx_http_mcp_status_column_t  ngx_http_mcp_status_counters_columns[] = {
 };
 
 
-/* states of an upstream; tenants are counted for each; the last is the worst */
+/* states of an upstream, counted by tenants; the last is the worst */
 
 typedef enum {
     ngx_http_mcp_upstream_known = 0,

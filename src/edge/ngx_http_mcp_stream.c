@@ -1343,7 +1343,7 @@ ngx_http_mcp_stream_drain_handler(ngx_event_t *ev)
 }
 
 
-/* returns whether a stream is to end now: slot by slot, evenly over the time */
+/* returns whether a stream ends now: in order of slots, evenly over time */
 
 static ngx_uint_t
 ngx_http_mcp_drain_due(ngx_http_mcp_streams_t *streams,
