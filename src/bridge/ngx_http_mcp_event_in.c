@@ -534,7 +534,7 @@ ngx_http_mcp_event_in_member(ngx_http_mcp_event_in_t *in, ngx_mcp_path_e path,
 }
 
 
-/* *key stays 0 when it has no id; an id is one of its addressees */
+/* *key stays 0 if the event has no id; ids count per endpoint and tenant */
 
 static const char *
 ngx_http_mcp_event_in_id(ngx_http_mcp_event_in_t *in,
@@ -765,7 +765,7 @@ ngx_http_mcp_event_in_keep(ngx_http_mcp_event_in_t *in,
 }
 
 
-/* each endpoint says what it makes of it */
+/* adds the deliveries that each endpoint makes of the event by its rules */
 
 static const char *
 ngx_http_mcp_event_in_invalidate(ngx_http_mcp_event_in_t *in,

@@ -4,26 +4,26 @@
 #include "ngx_http_mcp_topic.h"
 
 
-/* of connections, for feeds on demand: one in so many */
+/* one in so many connections may be a feed that is opened on demand */
 #define NGX_HTTP_MCP_FEED_SHARE  8
 
-/* of these, for one tenant of an endpoint: one in so many */
+/* one in so many of these may be for one tenant of an endpoint */
 #define NGX_HTTP_MCP_FEED_TENANTS  2
 
-/* ms; the least time between two notes that one read elsewhere is wanted */
+/* ms; a holder is not told more often that its feed is still wanted */
 #define NGX_HTTP_MCP_FEED_SIGNAL   5000
 #define NGX_HTTP_MCP_FEED_SIGNALS  64
 
 /* ms; a limit is not logged more often */
 #define NGX_HTTP_MCP_FEED_LOG    60000
 
-/* ms; between looks whether one that is read is still wanted */
+/* ms; how often a reader checks that its feed is still wanted */
 #define NGX_HTTP_MCP_FEED_CHECK  5000
 
 #define NGX_HTTP_MCP_FEED_SCRATCH  4096
 
 
-/* one that this worker reads */
+/* a feed that this worker reads */
 
 typedef struct {
     ngx_http_mcp_reader_t     reader;
@@ -58,7 +58,7 @@ struct ngx_http_mcp_feed_awaited_s {
 };
 
 
-/* one that is to be read */
+/* a feed that is to be opened */
 
 typedef struct {
     ngx_http_mcp_bridge_t        *bridge;
@@ -109,7 +109,7 @@ static void ngx_http_mcp_feed_ended(ngx_http_mcp_reader_t *reader,
 static const char *ngx_http_mcp_feed_limit(const char *why);
 
 
-/* those on demand are also for a tenant, or for a topic, alone */
+/* the tenant, and the topic, that a feed on demand is for; NULL: for all */
 
 #define ngx_http_mcp_feed_tenant(fs)                                          \
     (((fs)->feed->demand & NGX_HTTP_MCP_FEED_TENANT) ? &(fs)->tenant : NULL)
@@ -276,8 +276,8 @@ ngx_http_mcp_feed_want(ngx_http_mcp_bridge_t *bridge, ngx_mcp_caller_t *caller,
 
 
 /*
- * Has somebody read it, or learn that it is wanted.  NULL, or why it can not
- * be opened.
+ * Opens a feed, or tells its holder that the feed is wanted.  Returns NULL, or
+ * why it cannot be opened.
  */
 
 static const char *
@@ -336,7 +336,7 @@ ngx_http_mcp_feed_request(ngx_http_mcp_feed_request_t *req)
 }
 
 
-/* whether another worker reads it, which learns that it is wanted */
+/* whether another worker reads the feed; tells it that the feed is wanted */
 
 static ngx_uint_t
 ngx_http_mcp_feed_signal(ngx_http_mcp_feed_request_t *req,
@@ -362,7 +362,7 @@ ngx_http_mcp_feed_signal(ngx_http_mcp_feed_request_t *req,
 }
 
 
-/* as ngx_http_mcp_feed_request(), for one that nobody reads */
+/* opens a feed that no worker reads; NULL, or why it cannot be opened */
 
 static const char *
 ngx_http_mcp_feed_open(ngx_http_mcp_feed_request_t *req)
@@ -414,7 +414,7 @@ ngx_http_mcp_feed_open(ngx_http_mcp_feed_request_t *req)
 }
 
 
-/* whether it is connected; one that may be soon is added to what is awaited */
+/* whether the feed is connected; if it may be soon, it joins the wait */
 
 static ngx_uint_t
 ngx_http_mcp_feed_add_wait(ngx_http_mcp_feed_request_t *req)
@@ -501,7 +501,7 @@ ngx_http_mcp_feed_cancel(ngx_http_mcp_feed_wait_t *wait)
 }
 
 
-/* the feed is connected, or could not be; the others may be as well */
+/* the feed has connected or failed; other feeds of the wait may have, too */
 
 static void
 ngx_http_mcp_feed_ready(void *data)
@@ -532,7 +532,7 @@ ngx_http_mcp_feed_ready(void *data)
 }
 
 
-/* its time is over; those who come next do not wait for these feeds */
+/* the time of the wait is over; later waits leave these feeds out */
 
 static void
 ngx_http_mcp_feed_timeout(void *data)
@@ -879,7 +879,7 @@ ngx_http_mcp_feed_gap(ngx_http_mcp_reader_t *reader, const char *why)
 }
 
 
-/* its events are for those who subscribed to the topic */
+/* the events are for those who subscribed to the topic */
 
 static void
 ngx_http_mcp_feed_gap_topic(ngx_http_mcp_feed_stream_t *fs, ngx_str_t *tenant,

@@ -6,7 +6,7 @@
 #include "ngx_mcp_outbox.h"
 
 
-/* copies of a worker and zone, at most */
+/* how many copies a worker keeps for a zone */
 #define NGX_HTTP_MCP_LIST_CACHE_COPIES  1024
 #define NGX_HTTP_MCP_LIST_CACHE_SIZE    (32 * 1024 * 1024)
 
@@ -229,7 +229,7 @@ ngx_http_mcp_list_cache_names(ngx_http_mcp_bridge_t *bridge,
 }
 
 
-/* a copy of what was found just now; NULL: it was replaced, or no memory */
+/* a copy of the list that was just found; NULL: it is gone, or no memory */
 
 static ngx_http_mcp_list_copy_t *
 ngx_http_mcp_list_cache_use(ngx_http_mcp_bridge_t *bridge,

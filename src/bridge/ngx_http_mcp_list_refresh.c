@@ -14,7 +14,7 @@
 typedef struct ngx_http_mcp_list_refresh_s  ngx_http_mcp_list_refresh_t;
 
 
-/* one list of it, while it is being fetched */
+/* a list that is being fetched */
 
 typedef struct {
     ngx_http_mcp_list_refresh_t  *refresh;

@@ -81,7 +81,7 @@ ngx_http_mcp_route(ngx_http_mcp_bridge_t *bridge, ngx_mcp_caller_t *caller,
 }
 
 
-/* NULL: it is not known */
+/* the upstream that listed the resource, had it, or has a template; or NULL */
 
 static ngx_http_mcp_upstream_t *
 ngx_http_mcp_route_resource(ngx_http_mcp_bridge_t *bridge,
@@ -116,7 +116,7 @@ ngx_http_mcp_route_resource(ngx_http_mcp_bridge_t *bridge,
 }
 
 
-/* the first with a template that the URI is, or may have come from; or NULL */
+/* the first upstream with a template that matches the URI, or NULL */
 
 static ngx_http_mcp_upstream_t *
 ngx_http_mcp_route_template(ngx_http_mcp_bridge_t *bridge,

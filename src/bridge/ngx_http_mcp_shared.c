@@ -17,7 +17,7 @@
 /* requests at a time; others wait */
 #define NGX_HTTP_MCP_SHARED_RUNNING     8
 
-/* a gap of more resources than that is one event, which all receive */
+/* a gap of more resources is told by one event, which all sessions get */
 #define NGX_HTTP_MCP_SHARED_URIS        256
 #define NGX_HTTP_MCP_SHARED_URIS_BYTES  16384
 
@@ -218,7 +218,7 @@ ngx_http_mcp_shared_record(ngx_http_mcp_bridge_t *bridge,
 }
 
 
-/* into a buffer that the next call uses again */
+/* composes the key of the lease in a buffer that the next call overwrites */
 
 static ngx_int_t
 ngx_http_mcp_shared_key(ngx_http_mcp_bridge_t *bridge,
@@ -298,7 +298,7 @@ ngx_http_mcp_shared_create(ngx_mcp_zone_t *zone, ngx_str_t *key,
 }
 
 
-/* by the parts of a key: endpoint and name */
+/* finds an upstream by the parts of a key: its endpoint and its name */
 
 static ngx_http_mcp_upstream_t *
 ngx_http_mcp_shared_find(ngx_mcp_zone_t *zone, ngx_str_t *parts,
@@ -1496,7 +1496,7 @@ ngx_http_mcp_interest(ngx_http_mcp_interest_t *want)
 }
 
 
-/* of the audience: that of the session, or else of the caller */
+/* sets the audience key: that of the session, or without one the caller's */
 
 static ngx_int_t
 ngx_http_mcp_interest_key(ngx_http_mcp_interest_t *want)
@@ -1704,7 +1704,7 @@ ngx_http_mcp_interest_run(ngx_http_mcp_shared_t *us)
 }
 
 
-/* NULL: it is not known in this worker yet */
+/* NULL: this worker does not know the kind of the upstream yet */
 
 static ngx_http_mcp_manner_t *
 ngx_http_mcp_shared_manner(ngx_http_mcp_shared_t *us)
@@ -1799,7 +1799,7 @@ ngx_http_mcp_interest_refuse(ngx_http_mcp_shared_t *us)
 }
 
 
-/* whether it is in a raw array */
+/* whether the URI of the subscription is in a raw array */
 
 static ngx_uint_t
 ngx_http_mcp_interest_in(ngx_http_mcp_interest_asked_t *asked,

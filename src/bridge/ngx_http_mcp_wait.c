@@ -366,7 +366,7 @@ ngx_http_mcp_watch_settle(ngx_http_mcp_watch_t *watch)
 }
 
 
-/* finds or makes it; NULL: no memory */
+/* finds or makes the filter of a waiter; NULL: no memory */
 
 static ngx_http_mcp_wait_filter_t *
 ngx_http_mcp_wait_filter(ngx_http_mcp_watch_t *watch, ngx_http_mcp_wait_t *w)
@@ -849,7 +849,7 @@ ngx_http_mcp_wait_due(ngx_http_mcp_wait_t *w, uint64_t position)
 }
 
 
-/* it is due no more, and goes on waiting; NGX_AGAIN or NGX_ERROR */
+/* the waiter is not due any more and goes on waiting; NGX_AGAIN or NGX_ERROR */
 
 static ngx_int_t
 ngx_http_mcp_wait_again(ngx_http_mcp_wait_t *w)

@@ -49,8 +49,8 @@ ngx_str_t ngx_mcp_modern_request(ngx_pool_t *pool, ngx_str_t *text,
 /*
  * Removes from a scanned message, in place, the members that only clients of
  * the revision know.  method: the method of the request that a result answers,
- * or NGX_MCP_METHOD_OTHER.  Returns 1 if the text may have changed, so that the
- * scan is not valid any more, else 0.
+ * or NGX_MCP_METHOD_OTHER.  Returns 1 if the text may have changed, so that
+ * the scan is not valid any more, else 0.
  */
 ngx_uint_t ngx_mcp_modern_plain(ngx_str_t *text, ngx_mcp_json_t *json,
     ngx_uint_t method);

@@ -165,7 +165,7 @@ ngx_mcp_lease_share_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_share_t *share)
 }
 
 
-/* an eighth of the zone at most */
+/* all leases together take at most an eighth of the zone */
 
 static ngx_int_t
 ngx_mcp_lease_make_locked(ngx_mcp_zone_t *zone, ngx_str_t *key,
@@ -861,7 +861,7 @@ ngx_mcp_lease_state_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l)
 }
 
 
-/* wakes all workers, as some of them wait for this */
+/* wakes all workers, as some wait until the lease is settled */
 
 static void
 ngx_mcp_lease_settle_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l)
@@ -1046,7 +1046,7 @@ ngx_mcp_lease_drain(ngx_mcp_zone_t *zone)
 }
 
 
-/* NGX_OK: there is one; NGX_AGAIN: not yet; NGX_DONE: all were seen */
+/* NGX_OK: *key and *reasons are set; NGX_AGAIN: go on; NGX_DONE: no more */
 
 static ngx_int_t
 ngx_mcp_lease_next(ngx_mcp_zone_t *zone, ngx_str_t *key, ngx_uint_t *reasons)

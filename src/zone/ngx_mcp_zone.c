@@ -143,7 +143,7 @@ ngx_mcp_zone_attach(ngx_mcp_zone_t *zone)
 }
 
 
-/* slots grow into blocks in front of them that were never used */
+/* new slots take the place of blocks in front of them, if never used */
 
 ngx_uint_t
 ngx_mcp_slots_grow_locked(ngx_mcp_zone_t *zone, ngx_uint_t slots)
