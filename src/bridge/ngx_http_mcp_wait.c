@@ -849,7 +849,7 @@ ngx_http_mcp_wait_due(ngx_http_mcp_wait_t *w, uint64_t position)
 }
 
 
-/* the waiter is not due any more and goes on waiting; NGX_AGAIN or NGX_ERROR */
+/* the waiter is not due any more and waits on; NGX_AGAIN or NGX_ERROR */
 
 static ngx_int_t
 ngx_http_mcp_wait_again(ngx_http_mcp_wait_t *w)

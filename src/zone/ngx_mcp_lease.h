@@ -27,8 +27,7 @@
  * that only the holder reads within 3 s after its claim or its connecting.
  * Events that one reader reads more than 2048 events ahead of the other are
  * taken from both.  A holder that becomes a previous reader itself is still
- * compared, until 3 s after its claim or its connecting, with its own previous
- * reader.
+ * compared with its own previous reader until 3 s after its claim.
  */
 
 #ifndef _NGX_MCP_LEASE_H_INCLUDED_
