@@ -16,10 +16,10 @@
 typedef struct {
     ngx_mcp_message_t           message;
     ngx_http_mcp_scope_t        scope;
-    ngx_int_t                   code;       /* of what refuses it */
-    const char                 *why;        /* it is refused, or NULL */
+    ngx_int_t                   code;       /* JSON-RPC code of a refusal */
+    const char                 *why;        /* reason of a refusal, or NULL */
     ngx_str_t                   answer;
-    ngx_http_mcp_call_t        *call;       /* that it has begun, or NULL */
+    ngx_http_mcp_call_t        *call;       /* call of the element, or NULL */
 } ngx_http_mcp_element_t;
 
 
@@ -27,18 +27,20 @@ struct ngx_http_mcp_batch_s {
     ngx_http_request_t         *r;
     ngx_http_mcp_element_t     *elements;
     ngx_uint_t                  nelements;
-    ngx_uint_t                  checked;    /* have passed the rules */
-    ngx_uint_t                  next;       /* to be started */
-    ngx_uint_t                  requests;   /* started so far */
+    ngx_uint_t                  checked;    /* elements past the rules */
+    ngx_uint_t                  next;       /* element to be started next */
+    ngx_uint_t                  requests;   /* requests started so far */
     ngx_uint_t                  running;
     size_t                      size;       /* of the answers so far */
     ngx_event_t                 turn;
-    const char                 *refused;    /* why the whole is, or NULL */
+    const char                 *refused;    /* why the batch is refused, or
+                                               NULL */
 
-    ngx_int_t                   phase;      /* whose handlers are the rules */
-    ngx_uint_t                  limit_req;  /* status when these have run */
+    ngx_int_t                   phase;      /* handler with which the rules
+                                               begin */
+    ngx_uint_t                  limit_req;  /* status after the rules ran */
     ngx_uint_t                  limit_conn;
-    ngx_http_variable_value_t  *variables;  /* as before these run */
+    ngx_http_variable_value_t  *variables;  /* values before the rules run */
     ngx_str_t                   tenant;     /* of the first element */
     ngx_str_t                   identity;
     ngx_str_t                   list_key;

@@ -30,16 +30,18 @@ typedef enum {
 
 typedef struct {
     /* JSON */
-    char                           *object;  /* of the row, or NULL: itself */
-    char                           *member;  /* or NULL: not in JSON */
-    char                           *sum;     /* a member that it adds to */
+    char                           *object;  /* object in the row that has the
+                                                member; NULL: the row has it */
+    char                           *member;  /* NULL: not in JSON */
+    char                           *sum;     /* member to which the number is
+                                                added, or NULL */
 
     /* text; the columns of a family follow each other */
-    char                           *family;  /* or NULL: not in the text */
+    char                           *family;  /* NULL: not in the text */
     char                           *suffix;  /* of a histogram's sample */
-    char                           *label;   /* that distinguishes it in its */
-    char                           *value;   /* family, or NULL */
-    char                           *help;    /* in the family's first one */
+    char                           *label;   /* label in the family, or NULL */
+    char                           *value;   /* value of the label */
+    char                           *help;    /* in a family's first column */
 
     ngx_http_mcp_status_kind_e      kind;
 } ngx_http_mcp_status_column_t;
@@ -48,9 +50,10 @@ typedef struct {
 #define NGX_HTTP_MCP_STATUS_LABELS  3
 
 typedef struct {
-    char                           *object;  /* in JSON, or NULL: the root */
-    char                           *array;   /* of the rows in it, or NULL:
-                                                it is the only row */
+    char                           *object;  /* name in JSON; NULL: the root */
+    char                           *array;   /* array of the rows in the
+                                                object; NULL: the object is the
+                                                only row */
     char                           *labels[NGX_HTTP_MCP_STATUS_LABELS];
     ngx_http_mcp_status_column_t   *columns;
     ngx_uint_t                      ncolumns;
