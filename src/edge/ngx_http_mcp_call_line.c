@@ -176,7 +176,7 @@ ngx_http_mcp_call_line_read(ngx_http_mcp_call_line_t *line)
 
         if (rc == NGX_ABORT) {
 
-            /* what was not read in time; or the answer */
+            /* messages that were not read in time, or the answer */
 
             continue;
         }
