@@ -39,7 +39,7 @@ struct ngx_http_mcp_client_s {
 
     /*
      * Handle requests that may use the endpoint; the content handler returns
-     * what they return.  get and delete may be NULL.  In a manner without
+     * their results.  get and delete may be NULL.  In a manner without
      * sessions, post also gets a message in which only params are wrong
      * (ctx->scan_error).
      */

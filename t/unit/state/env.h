@@ -35,7 +35,7 @@ extern void      (*env_committed)(void);  /* a transaction is about to end */
 void env_zone(ngx_mcp_zone_t *zone, size_t size);
 void env_zone_free(ngx_mcp_zone_t *zone);
 
-/* what nginx's master does for a dead worker */
+/* releases the lock of a dead worker, as nginx's master does */
 void env_unlock(ngx_mcp_zone_t *zone, pid_t pid);
 
 /*
