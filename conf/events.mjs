@@ -1,3 +1,5 @@
+// Copyright (C) 2026 The ngx_http_mcp_module authors
+
 // A client of the TypeScript SDK that prints the notifications which it
 // receives, and the worker of nginx that holds its stream.  When the list of
 // tools changed, it asks for the list and prints that.  conf/events.sh runs it;

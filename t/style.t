@@ -45,10 +45,11 @@ none('80 columns', sub { lines(qr/^.{81,}$/) }, @code);
 
 none('a copyright line', sub {
     /Copyright \(C\)/ ? () : 'none'
-}, grep { /^t\/[^\/]*\.(?:t|sh)$|^t\/(?:lib|npm)\/.*\.(?:pm|mjs)$/ } @all);
+}, @code);
 
 none('headers say what they are for', sub {
-    /\A\s*\/\*\n \* \S/ ? () : 'no comment at the top'
+    /\A\s*\/\*\n \* Copyright .*\n \*\/\n\s*\/\*\n \* \S/
+    ? () : 'no comment at the top'
 }, grep { /\.h$/ } @c);
 
 none('no left-overs', sub {

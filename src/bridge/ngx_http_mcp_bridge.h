@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * An endpoint's settings for events, lists and topics.  The files of this
  * folder (the bridge) stand between upstreams and sessions and know neither
  * clients' requests nor directives.

@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * Built-in tools: their names, arguments, schemas and results, and their place
  * in lists.  ngx_http_mcp_call_local.c runs them for calls.
  */

@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * Events on their way from a source to the log of the sessions they address:
  * notifications as they are, and invalidate events by the rules of an
  * endpoint.

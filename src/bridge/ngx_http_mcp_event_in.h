@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * An event arrives from any source: its members are read, the rules of its
  * endpoints are applied, and it is sent to its addressees.
  *

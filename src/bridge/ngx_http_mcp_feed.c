@@ -1,4 +1,9 @@
 
+/*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
 #include "ngx_http_mcp_feed.h"
 #include "ngx_http_mcp_event_in.h"
 #include "ngx_http_mcp_topic.h"

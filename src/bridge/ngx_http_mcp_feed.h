@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * Feeds (mcp_events): which feeds are read, and how their events are sent.
  * Each feed has a lease in the zone; the worker that holds the lease has a
  * reader (ngx_http_mcp_reader.h).  A feed whose URI or topic depends on the

@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * Cached lists: the copies from which each worker answers requests, and the
  * parts of lists that are kept as they pass.
  *

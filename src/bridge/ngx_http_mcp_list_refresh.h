@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * Fetches lists of the audiences whose shared upstream sessions this worker
  * holds, when the zone says that they are due, and notifies the sessions of
  * those audiences of changes.

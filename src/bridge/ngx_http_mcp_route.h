@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * Routes: the upstream that a request is for.  The names of tools and prompts
  * have the prefix of their upstream.  A resource is at the upstream that
  * listed it, that had it last, or that has a template for its URI.  If no

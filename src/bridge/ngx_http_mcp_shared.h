@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * Shared upstream sessions.  There is one at each upstream for each audience
  * (endpoint, tenant, list key), for all sessions of the audience.  One worker
  * holds it, by a lease; only that worker has an ngx_http_mcp_shared_t for it.

@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * Topics as resources.  Their URIs are events://TOPIC/latest; bytes of TOPIC
  * that may not stand in a URI are percent-encoded.  The zone keeps the events
  * (ngx_mcp_topic.h).

@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * Red-black trees of nginx with keys of 64 bits.  A structure in such a tree
  * begins with ngx_http_mcp_tree_node_t, and the tree is initialized with
  * ngx_http_mcp_tree_insert().

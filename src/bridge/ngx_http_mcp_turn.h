@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * A turn of the event loop.  Long work is interrupted after
  * NGX_HTTP_MCP_TURN_MSEC and goes on in a later turn, so that other requests
  * are served in between.

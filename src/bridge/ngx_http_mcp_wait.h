@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * Waiting for an event of a topic, or for an update of another resource.
  * Events behind a position that the caller may see are searched first; then
  * the waiter waits, and a new event in the zone wakes the workers with waiters

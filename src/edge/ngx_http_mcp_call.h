@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * A call: one request of a client from the POST to its answer.  It may outlive
  * its connection: a client that leaves only detaches, and the answer waits on
  * the call's line.

@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * A line of a session that a call reads as a client's stream does: the line of
  * a parked call, or the general line of an exclusive session
  * (ngx_http_mcp_call_park.h).  The structure belongs to the caller, who fills

@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * Calls of clients without a session, where upstreams ask the client.
  *
  * An upstream with sessions asks on the stream of the call (sampling,

@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * Client manners: what differs between clients of one era of the protocol and
  * those of another.  A request has a manner as soon as it has a context, and
  * its stream has the same one.  Calls and answerers use the functions below

@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * Directives (ngx_http_mcp_directives.c), and how their values are merged and
  * checked.  A wrong configuration is refused with the directive, the line and
  * the remedy.

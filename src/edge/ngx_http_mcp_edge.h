@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * A request to an endpoint, from the preaccess phase to its answer: reading
  * and scanning, refusals, answers that the module makes, and the filters that
  * give refusals of nginx itself a JSON-RPC body.

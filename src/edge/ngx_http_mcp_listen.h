@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * subscriptions/listen (2026-07-28): the response is a stream of changes.  Each
  * such stream has a subscriber of its own in the zone, which ends with the
  * stream.

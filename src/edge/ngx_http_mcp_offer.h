@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * The offer of an endpoint in initialize: capabilities, serverInfo and
  * instructions, made of the offers of its upstreams.
  */

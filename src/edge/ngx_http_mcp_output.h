@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * Output to a client.  Filters send what they take, now or later; NGX_AGAIN
  * says that they keep a part, which has to be written on.  nginx does so once
  * the request is finalized.  This file does so before that, while an exchange

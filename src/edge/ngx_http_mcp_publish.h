@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * "mcp_publish": a location that takes events by POST and publishes them to
  * the sessions that they are for.  The body is one JSON object, an array of
  * objects, or newline-delimited JSON; wrong events are refused one by one.

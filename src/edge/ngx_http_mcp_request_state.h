@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * requestState of parked calls (ngx_http_mcp_call_park.h): the place of the
  * call, not encrypted, and an HMAC-SHA256 of the place and of all that the
  * request is bound to: endpoint, tenant, identity (else the address and the

@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * The files of zones ("state=" of mcp_zone): when they are read and written.
  *
  * A file is read into a fresh zone before workers start.  Without "interval"

@@ -1,4 +1,9 @@
 
+/*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
 #include "ngx_http_mcp_edge.h"
 #include "ngx_http_mcp_output.h"
 #include "ngx_http_mcp_stream_body.h"

@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * Streams: SSE responses that are held open.  A stream carries one channel of
  * a session, which is its line: the channel of a call, or the general one.  It
  * takes messages from the channel's log while fewer than mcp_stream_buffer

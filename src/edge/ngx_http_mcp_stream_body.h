@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * Declarations for the files of streams: the stream itself, the functions of
  * its body, and the table of a worker's streams.
  *

@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * Definitions for all layers: nginx's core headers without http, and the
  * protocol's revisions, error codes and log levels.
  */

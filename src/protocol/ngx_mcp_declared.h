@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * The capabilities that a client declares: sampling, elicitation and roots.
  * Some servers offer more to clients that have them, so clients that differ in
  * these capabilities belong to different audiences.  Other capabilities, and

@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * The envelope of revision 2026-07-28: the members of params._meta by which a
  * request describes its client, and the headers that repeat parts of the body.
  * Texts point into the message; only decoded texts are allocated.

@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * Identifiers: session ids, which are UUIDv7, and event ids, which name
  * positions in logs.
  */

@@ -1,4 +1,9 @@
 
+/*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
 #include "ngx_mcp_invalidate.h"
 
 

@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * Invalidate events ({"kind":"document",...}) and the rules that turn them
  * into notifications: the actions of "mcp_invalidate", the default rules, and
  * $field, which stands for a field of an event.

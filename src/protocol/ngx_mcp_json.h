@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * A strict, bounded, non-recursive scan of JSON (RFC 8259).  All other code
  * works on texts that this scan has accepted.  It takes text in pieces of any
  * size, copies nothing and makes no tree.  It rejects text that is not JSON

@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * An index of a JSON object that the scan has accepted: the paths of its
  * members, at any depth outside of arrays, and their values, each as a hash of
  * 64 bits.  It is made in one pass; a member is then found and compared in

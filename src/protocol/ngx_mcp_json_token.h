@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * Strings and numbers of the JSON scan; only for the scan.  The functions take
  * bytes from *pos on.  NGX_OK: the token is complete, and *pos is behind it;
  * NGX_AGAIN: the piece ended within the token; NGX_ERROR: the token is

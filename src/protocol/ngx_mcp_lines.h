@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * An incremental parser for messages that stand on one line each:
  * newline-delimited JSON, and JSON text sequences (RFC 7464) whose texts have
  * no line feeds.

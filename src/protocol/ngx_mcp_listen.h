@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * subscriptions/listen (2026-07-28): the filter of a request, and the texts of
  * the stream that answers it.  Each text has the id of the request.
  */

@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * One list made of the lists of several upstreams, one after the other.  Names
  * get the prefixes of their upstreams.  If clients would see two entries by
  * the same name, only that of the first upstream is kept.  If two upstreams

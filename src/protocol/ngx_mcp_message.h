@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * JSON-RPC 2.0 messages as MCP uses them: what a message is, the members that
  * decide about access and routing, and the messages that the module composes
  * itself.  All spans are raw and point into the text that was parsed.

@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * Texts of revision 2026-07-28.  Messages inside the module have no envelope;
  * these functions turn them into messages for servers of that revision, and
  * the answers of such servers into messages of the module.

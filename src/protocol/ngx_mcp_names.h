@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * Names of tools and prompts where several upstreams stand behind one
  * endpoint: clients see "PREFIX__NAME", upstreams their own names.
  *

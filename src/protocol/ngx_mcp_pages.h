@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * A list (tools, prompts, resources, resource templates) gathered from the
  * pages of an upstream: its entries as they were sent, and digests by which
  * lists are compared.

@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * Edits of JSON that the scan has accepted.  Bytes outside of the edits stay
  * as they are.
  */

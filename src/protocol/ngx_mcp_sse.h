@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * Server-sent events (WHATWG HTML, "Server-sent events"): an incremental
  * parser for the streams of upstreams, and a helper for writing streams.
  */

@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * Changes a JSON-RPC answer while it passes in parts that the JSON scan has
  * accepted.  The answer gets another id, and its result gets new members in
  * place of those with the same names; "_meta" of the result keeps its other

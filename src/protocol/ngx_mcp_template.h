@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * URI templates (RFC 6570), as far as the module needs them: whether a URI may
  * have been made from a template.
  */

@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * The caller: the client that a request comes from, as far as anything below
  * the edge knows it.  A client of the legacy revisions has a session; one of
  * a stateless revision has none: functions that need the session's record do

@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * A reader takes the events that it reads under a lease.  So each event is
  * delivered once although workers die or hand over.
  *

@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * The counters of mcp_status: enum, group, family, gauge or counter, and the
  * help text.  OF() is one of several counters of a family, which follow each
  * other; the family is their sum.  It has also a label with a value, and a

@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * Interests.  An interest is a resource that sessions and calls of an audience
  * want updates of; a shared upstream session has one for each such URI, with
  * the number of its users.  The holder of the shared upstream session

@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * Cached lists.  An audience (endpoint, tenant, list key) has one list of each
  * kind, which has one part for each upstream of the endpoint, in configured
  * order.  A part is kept whole and replaced whole.  The worker that holds the

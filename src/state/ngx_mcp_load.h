@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * Loads saved records (ngx_mcp_save.h) into a zone that is still empty, before
  * workers start.  They are loaded without regard to the shares of their
  * owners, as long as a sixteenth of the zone stays free.  Sessions are loaded

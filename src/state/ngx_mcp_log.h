@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * The event log.  A channel is the order in which messages reach one reader.  A
  * session has a general channel (number 0) and one channel for each call.  The
  * general channel consists of the session's own log and of the logs that it

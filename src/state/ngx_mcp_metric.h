@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * Exchanges by endpoint, upstream and method: how many ended in which way,
  * and how long they took.  The table in the zone has a row for each of these.
  * A process finds or makes a row under the lock once, and counts atomically

@@ -1,4 +1,9 @@
 
+/*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
 #include "ngx_mcp_state_sh.h"
 
 
@@ -50,7 +55,6 @@ typedef struct {
     ngx_mcp_event_t         event;
     ngx_mcp_log_input_t     in;
     ngx_str_t               whole;        /* the text if it has one part */
-
     uint64_t                key;          /* of its window */
     ngx_mcp_stage_t         stage;        /* of a record of this window */
 
@@ -58,7 +62,6 @@ typedef struct {
     unsigned                joins:1;      /* an open window */
     unsigned                opens:1;      /* a new window */
     unsigned                not_kept:1;
-
     /* parts of a text; not initialized */
 
     ngx_str_t               parts[NGX_MCP_SEND_PARTS];

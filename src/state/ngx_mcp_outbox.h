@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * The outbox delivers events to many exactly once although workers die.
  *
  * A post is one event and its deliveries.  If these are few, all of them are

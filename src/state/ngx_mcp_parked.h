@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * Parked calls.  A caller without a session may be asked for something while
  * an upstream with sessions works for it.  Its call then runs in a session of
  * the module's own, an exclusive session: it has one call at a time, of one

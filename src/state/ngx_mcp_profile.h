@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * Profiles of upstreams.  A profile is the protocol that an upstream speaks
  * and its answer to initialize, for an upstream and tenant.  One worker asks
  * the upstream, for all workers.

@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * Providers.  A provider is the upstream where a resource was listed or read.
  * It is noted if the endpoint has several upstreams and does not keep their
  * lists, and is asked for the resource first.

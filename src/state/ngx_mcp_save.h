@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * Saves the records of the zone in a buffer (ngx_mcp_tlv.h), one by one, in
  * slices: a hold of the lock takes less than a millisecond.  Each record is
  * consistent by itself.  A change that is made during the save may be missing,

@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * The data of this module in the zone: the types of its records and what they
  * are used for, its counters, its root; and what a worker does when others
  * left work for it.

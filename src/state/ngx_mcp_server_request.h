@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * Server requests: requests of upstreams that wait for the answer of a client
  * (sampling, elicitation, roots, ping).  The client knows each by an id that
  * the module makes, so that ids of several upstreams do not collide.  The

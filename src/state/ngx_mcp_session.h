@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * Sessions of legacy clients (2025-11-25 basic/transports, "Session
  * Management"), and what hangs on one: its upstream sessions
  * (ngx_mcp_upstream_session.h), server requests (ngx_mcp_server_request.h), the

@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * Functions that the files of this folder share, beside those of their headers;
  * included by ngx_mcp_state_sh.h.  A file calls functions of the files before
  * it only; it reaches those behind it by the zone's schema.

@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * The file of a zone ("state=") has the records that outlive nginx, as saved
  * by ngx_mcp_save.h.  It contains the ids of sessions, so only its owner, the
  * user of the workers, may access it.  A file is neither read nor written if

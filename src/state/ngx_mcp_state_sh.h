@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * The records of this module as they are in the zone, and its root, for the
  * files of this folder only.
  */

@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * Subscribers receive events.  A subscriber is a set of wants, a position in
  * the logs of its group and endpoint, and the stream that carries it now, or
  * none.  Each session has a subscriber.

@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * The format of a state file (ngx_mcp_state_file.h) behind its header: each
  * entity is a tag, a length and as many bytes, in the host's byte order.  The
  * bytes of an entity are its attributes, each of them again a tag, a length

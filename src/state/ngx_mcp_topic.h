@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * Topics are resources that store their last events, for clients that come
  * later and for calls that wait.  A topic belongs to an endpoint and tenant (a
  * group) and is named by its URI.  It holds the last 32 events and at most 16k

@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * Upstream sessions.  The owner of an upstream session is a client session, or
  * an audience (endpoint, tenant, list key) that shares it.  Each owner has one
  * upstream session at each upstream that it needs.

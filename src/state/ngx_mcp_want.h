@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * The zone knows which workers have streams with a want.  It has a set of
  * workers for each place; the last bits of a want tell the place.  Workers
  * change the sets without the lock.  An event for a want wakes only the

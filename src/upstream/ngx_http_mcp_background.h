@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * A background request: a main request without a client.  An exchange runs on
  * one when no client waits for it (probes, shared upstream sessions, upstream
  * GET streams, DELETE, feeds).  Phases of the background request never run; it

@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * The time to wait before the next attempt: it doubles with each attempt until
  * one succeeds.
  */

@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * Private parts of an exchange, for the files that implement it: the state of
  * the subrequest and its response, and the functions that these files call in
  * each other.

@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * The second module of the library: in locations that an mcp_upstream names,
  * it gives the proxy module's directives that the user wrote on no level the
  * values that exchanges need.  It stands before the proxy module, whose

@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * An exchange: one message sent to an upstream and all that comes back.  It is
  * a subrequest of a main request r, which is a request of a client or a
  * background request (ngx_http_mcp_background.h); the code is the same.

@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * Texts for the client and the log about an upstream that did not answer
  * initialize, or the other requests by which it is probed.
  */

@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * A fanout sends one message at the same time to all upstreams at which a
  * client's session has an upstream session, or to one of these.
  */

@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * A walk over a list of headers.
  */
 

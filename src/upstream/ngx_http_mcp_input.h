@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * An input round: the requests that an upstream makes of the client before it
  * answers (sampling, elicitation, roots), and the client's answers to them.
  * The upstream's manner makes the round from what the upstream asks; the

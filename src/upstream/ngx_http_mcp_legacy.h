@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * Sessions at MCP servers of the legacy revisions: the handshake that makes one
  * and the DELETE that ends one.  Upstream requests use these functions through
  * their manner (ngx_http_mcp_manner.h).

@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * A listener reads the GET stream of a legacy upstream on the upstream session
  * of one client.  It is a kind of reader without a lease, because another
  * worker could not take it over: it needs the headers of the client.

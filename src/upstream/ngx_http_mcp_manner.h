@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * The manners of upstreams: how an upstream request is opened, healed, resumed
  * and ended at upstreams of one kind.  A manner is a table of functions.  All
  * differences between kinds of upstreams are in these functions;

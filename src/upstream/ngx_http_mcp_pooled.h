@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * Upstream sessions for requests whose callers have no session.  Callers that
  * the upstream cannot tell apart (of one tenant, with the same credentials)
  * and that declare the same capabilities share one session, in which the

@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * Profiles of upstreams: their kind and capabilities.  When a profile is first
  * needed, one worker probes the upstream for all, and stores the profile in
  * the zone.  Endpoints that reach an upstream in the same way share the

@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * Gets the profiles of all upstreams of an endpoint at the same time.  An
  * upstream that takes long is left out if another one has answered.
  */

@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * A reader: one long-lived stream of an upstream, which one worker reads.
  *
  *     closed -> open -> read -> ended or failed -> back-off -> open

@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * The router: the upstreams of an endpoint in configured order.  It tells
  * which of them a message is for.
  */

@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * Server requests: requests of an upstream to the client of a session.  The
  * client sees an id and a progress token that the module made.  In later
  * messages about the request (response, progress, cancellation) ids and tokens

@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * A worker's record of the tools of an upstream, of which it keeps those with
  * arguments that have to be repeated in headers ("x-mcp-header").  The record
  * is read from the upstream's list of tools.  Each tenant has one, because the

@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * An upstream as it is configured, and exchanges with it, on the request of a
  * client or on a background request.
  */

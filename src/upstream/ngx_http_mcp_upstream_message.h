@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * Messages of upstreams: the members that decide where a message goes, and
  * notifications that a session would get twice, from a stream of its own and
  * from the shared upstream session.

@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * One request to an upstream, from finding out its kind to the end of the last
  * exchange.
  *

@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * A waiter waits until another worker, or another request of this one, puts
  * something into the zone.  That one then rings the doorbell with a key
  * (NGX_MCP_RING_KEY()), and all waiters for this kind and key look again.

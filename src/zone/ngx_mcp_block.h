@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * Blocks, and the records, texts, lists and the index that are made of them.
  *
  * The caller gives the text of a record in parts.  A large text is staged: its

@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * Doorbells.  A worker binds an AF_UNIX datagram socket to a random abstract
  * name and puts the name into its slot.  A process that leaves work for
  * another worker in the zone rings the bell: after it has released the lock it

@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * Ordered logs.  Each entry has a position, by which it is found in a few
  * dozen steps.  Positions start at 1; some may have no entry.
  */

@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * The journal has the old content of memory that is changed under the lock.
  * The caller notes memory before it changes it; memory that is noted already
  * costs little.  All functions here need the lock.

@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * Leases are for work that one worker does for all, such as reading a feed.
  *
  * A lease has a key and lives in the zone from ngx_mcp_lease_ensure() to

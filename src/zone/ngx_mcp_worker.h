@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * A worker of the zone.  It claims a slot and opens a doorbell.  When the bell
  * was rung, and every second, the worker does the work that waits in its slot
  * (schema->task(), news(), rung(), lease(), sweep(), due()).

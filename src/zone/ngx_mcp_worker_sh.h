@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * Work that waits in the slots of workers, and is given up when a worker dies.
  *
  * There are three kinds.  A task (ngx_mcp_task_sh_t) waits once in the slot of

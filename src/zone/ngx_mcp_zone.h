@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * The shared-memory zone: its one lock, its blocks, its workers.
  *
  * Everything in the zone is made of blocks of one size.  A record starts in a

@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * The structure of the zone, for the files of this folder and the layer above.
  *
  * The slab pool gives nearly all of its pages as one run at init and is used

@@ -1,4 +1,7 @@
 # shellcheck shell=bash disable=SC2034,SC2154
+
+# Copyright (C) 2026 The ngx_http_mcp_module authors
+
 # Sourced: requests that are answered here or through an upstream, beside what
 # nginx does without the module.
 

@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * The scan in random pieces does what it does on the whole; it accepts what a
  * plain recursive reading of RFC 8259 accepts; cJSON accepts that too and
  * sees the same members; and what a message is said to be is so.

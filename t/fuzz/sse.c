@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * The incremental parser in random pieces against a plain reading of the
  * standard, line by line over the whole text.
  */

@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * Preloaded into nginx: its monotonic clock, by which timers go, is ahead by
  * as many milliseconds as stand in the file MCP_CLOCK.
  */

@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * Stand-ins for the few functions of nginx's core that the protocol layer
  * calls.  Each allocation of a pool is one of malloc(), so that the sanitizer
  * sees where it ends.

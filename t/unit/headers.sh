@@ -1,3 +1,5 @@
+# Copyright (C) 2026 The ngx_http_mcp_module authors
+
 # Sourced: sets $out to the folder for builds and $incs to the include options
 # for nginx's core headers.  Needs $top.
 

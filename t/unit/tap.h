@@ -1,4 +1,9 @@
 
+/*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
 #ifndef _TAP_H_INCLUDED_
 #define _TAP_H_INCLUDED_
 

@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * Measures, in CPU time of the workers and in turn, the cost of one operation
  * with many other sessions, streams or calls and with few of them.
  */

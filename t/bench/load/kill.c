@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * Measures how long other workers stall when a worker is killed that holds the
  * lock of the zone.  The lock is the first word of the mapping and contains
  * the process id of its holder.

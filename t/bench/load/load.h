@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * What the parts of the load share: connections, answers, sessions, streams,
  * and the CPU time of nginx's workers.  All is on loopback.
  */

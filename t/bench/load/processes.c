@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * A process has at most as many connections as descriptors.  Further
  * connections are held by other processes, which say when they have opened
  * theirs, and then wait until the first process ends.

@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * Measures the cost of operations with 100,000 sessions, and how long they
  * hold the lock of the zone, in CPU time.  Then measures the cost of a death
  * under the lock for the next holder, in a zone of 1 GB.

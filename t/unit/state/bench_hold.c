@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * The linker puts these functions around those of the layer (--wrap).  A hold
  * ends with the last commit before the lock is released; later work does not
  * count.

@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * How long the lock of the zone is held, in microseconds of CPU time, since the
  * last reset.
  */

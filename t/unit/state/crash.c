@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * A storm: several processes work on one zone at full speed and are killed at
  * random instants, while a model knows what each reader must see.
  *

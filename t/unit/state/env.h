@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * What the tests of the state layer stand on: a zone in a shared mapping, as
  * much of nginx's core as the layer calls, and the check of the zone.
  */

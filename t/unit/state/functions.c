@@ -1,4 +1,9 @@
 
+/*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
 /* Each function of the state layer, in one process or with a second one. */
 
 #include "env.h"

@@ -1,4 +1,9 @@
 
+/*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
 /* Tests leases: holders, readers, and workers that wait. */
 
 #include "env.h"

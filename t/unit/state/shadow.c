@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * A shadow of the zone: its content when the lock was taken, or when the last
  * step was done.  At each commit the journal is applied to the zone, which
  * must then equal the shadow: a byte that was changed without a note is

@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
  * Kills a process at every instruction.  Each operation runs in a child that
  * is stepped.  Whenever the child has changed the zone under the lock, the
  * zone is copied: the next process that takes the lock of the copy must find
