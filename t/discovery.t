@@ -51,6 +51,8 @@ my %how = (
         } 1 .. 20]);
         return ([sse => {}], @strays, [end =>]);
     },
+    'a slash' => sub {
+        [http => 307, { Location => "http://named$_[0]{uri}/" }, ''] },
     shuts => sub { [http => 403, {}, 'Invalid Host header'] },
     challenges => sub {
         [http => 401, { 'WWW-Authenticate' => 'Bearer realm="x"' }, ''] },
@@ -161,6 +163,8 @@ for (
      qr/check that the upstream answers at all/],
     [302 => 502, qr/status 302/, qr{redirected to "http://else.where/mcp"}],
     [307 => 502, qr/status 307/, qr/"proxy_pass" to the URL of the redirect/],
+    ['a slash' => 502, qr/status 307/,
+     qr{redirected to "http://named/path/tenant/";}],
     [308 => 502, qr/status 308/, qr/"proxy_pass" to the URL of the redirect/],
     [406 => 502, qr/status 406/, qr/got "status is 406"/],
     [400 => 502, qr/status 400/, qr/proxy_set_header Host/],

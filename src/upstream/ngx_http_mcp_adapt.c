@@ -76,6 +76,10 @@ ngx_http_mcp_adapt_content(ngx_http_request_t *sr)
         return rc;
     }
 
+    /* "proxy_redirect" would change the place that the log tells */
+
+    u->rewrite_redirect = NULL;
+
     ngx_http_mcp_adapt_report(x, sr);
 
     if (!ngx_http_mcp_capture_live(sr)) {
