@@ -247,7 +247,7 @@ my $up = Mcp::Upstream->new(Mcp::Upstream::mcp(
     },
 ));
 
-# sessions are forgotten on command, in two manners
+# sessions are forgotten on command, in several manners
 
 my ($sessions, %known) = (0);
 
@@ -277,7 +277,8 @@ my $forgetful = Mcp::Upstream->new(sub {
     if (!$known{$r->{headers}{'mcp-session-id'} || ''}
         && !($V->{always} && $j->{method} =~ /^(?:notif|logg)/))
     {
-        return [http => 404, {}, ''] if ($V->{manner} || '') eq '404';
+        return [http => $V->{manner}, {}, '']
+            if ($V->{manner} || '') =~ /^4(?:04|10)$/;
         return [http => 404, { 'Content-Type' => 'application/json' },
                 '{"jsonrpc":"2.0","id":null,"error":{"code":-32001,'
                 . '"message":"Session not found"}}']
@@ -290,7 +291,8 @@ my $forgetful = Mcp::Upstream->new(sub {
     return [http => 202, {}, ''] unless exists $j->{id};
     return [json => Mcp::Upstream::error($r, -32000, 'a lasting refusal')]
         if $j->{method} eq 'refused';
-    return [json => Mcp::Upstream::result($r, {})];
+    return [json => Mcp::Upstream::result($r, {}),
+            { 'Content-Encoding' => 'identity' }];
 });
 
 # wants a token from everyone, for everything
@@ -596,7 +598,7 @@ $_->delete for values %size;
 
 # sessions that an upstream forgot
 
-for my $manner ('404', '404 with a body', '400') {
+for my $manner ('404', '404 with a body', '410', '400') {
     $forgetful->set(manner => $manner);
 
     $s = $t->session(path => '/f');

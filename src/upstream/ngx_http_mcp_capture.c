@@ -180,17 +180,15 @@ static void
 ngx_http_mcp_capture_log_type(ngx_http_mcp_exchange_t *x,
     ngx_http_request_t *r)
 {
-    ngx_str_t        *value;
-    const char       *what;
-    ngx_table_elt_t  *encoding;
+    ngx_str_t   *value;
+    const char  *what;
 
-    what = "type";
-    value = &r->headers_out.content_type;
-    encoding = r->headers_out.content_encoding;
+    what = "encoding";
+    value = ngx_http_mcp_headers_encoding(r);
 
-    if (encoding && encoding->hash) {
-        what = "encoding";
-        value = &encoding->value;
+    if (value == NULL) {
+        what = "type";
+        value = &r->headers_out.content_type;
     }
 
     ngx_log_error(x->level, x->r->connection->log, 0,
@@ -433,7 +431,7 @@ ngx_http_mcp_capture_drop(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
 
     cap = x->capture;
 
-    if (x->sr->headers_out.content_encoding == NULL) {
+    if (ngx_http_mcp_headers_encoding(x->sr) == NULL) {
         text.data = b->pos;
         text.len = b->last - b->pos;
 

@@ -130,6 +130,9 @@ ngx_int_t ngx_http_mcp_headers_build(ngx_http_mcp_exchange_t *x,
 ngx_int_t ngx_http_mcp_headers_collect(ngx_http_mcp_exchange_t *x,
     ngx_http_request_t *sr);
 
+/* the Content-Encoding of a response, or NULL if its body is not encoded */
+ngx_str_t *ngx_http_mcp_headers_encoding(ngx_http_request_t *sr);
+
 /* the kind of body by the response's headers: ngx_http_mcp_body_e */
 ngx_uint_t ngx_http_mcp_headers_body(ngx_http_mcp_exchange_t *x,
     ngx_http_request_t *sr);

@@ -212,7 +212,7 @@ ngx_http_mcp_failure_compose(ngx_http_mcp_exchange_t *x,
     ngx_str_t *why)
 {
     u_char                  *p;
-    ngx_str_t                theirs;
+    ngx_str_t               *theirs;
     ngx_http_mcp_capture_t  *cap;
 
     cap = x->capture;
@@ -252,21 +252,16 @@ ngx_http_mcp_failure_compose(ngx_http_mcp_exchange_t *x,
     default: /* NGX_HTTP_MCP_BAD */
 
         if (x->status && x->body == NGX_HTTP_MCP_BODY_OTHER) {
-            theirs = x->sr->headers_out.content_type;
+            theirs = ngx_http_mcp_headers_encoding(x->sr);
 
-            if (x->sr->headers_out.content_encoding
-                && x->sr->headers_out.content_encoding->hash)
-            {
-                theirs = x->sr->headers_out.content_encoding->value;
+            p = ngx_sprintf(p, "the upstream's answer has content %s \"",
+                            theirs ? "encoding" : "type");
 
-                p = ngx_sprintf(p, "the upstream's answer has content "
-                                "encoding \"");
-            } else {
-                p = ngx_sprintf(p, "the upstream's answer has content type "
-                                "\"");
+            if (theirs == NULL) {
+                theirs = &x->sr->headers_out.content_type;
             }
 
-            p = ngx_http_mcp_failure_escape(p, &theirs,
+            p = ngx_http_mcp_failure_escape(p, theirs,
                                             NGX_HTTP_MCP_FAILURE_TEXT);
             *p++ = '"';
 
@@ -450,9 +445,7 @@ ngx_http_mcp_failure_remedy(ngx_http_mcp_exchange_t *x,
     if (outcome == NGX_HTTP_MCP_BAD && x->status
         && x->body == NGX_HTTP_MCP_BODY_OTHER)
     {
-        if (x->sr->headers_out.content_encoding
-            && x->sr->headers_out.content_encoding->hash)
-        {
+        if (ngx_http_mcp_headers_encoding(x->sr)) {
             return "let the upstream not compress its answers to nginx";
         }
 

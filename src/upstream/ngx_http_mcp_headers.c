@@ -547,6 +547,26 @@ ngx_http_mcp_headers_is(ngx_table_elt_t *h, ngx_str_t *name)
 }
 
 
+ngx_str_t *
+ngx_http_mcp_headers_encoding(ngx_http_request_t *sr)
+{
+    ngx_table_elt_t  *h;
+
+    h = sr->headers_out.content_encoding;
+
+    if (h == NULL || h->hash == 0 || h->value.len == 0
+        || (h->value.len == sizeof("identity") - 1
+            && ngx_strncasecmp(h->value.data, (u_char *) "identity",
+                               sizeof("identity") - 1)
+               == 0))
+    {
+        return NULL;
+    }
+
+    return &h->value;
+}
+
+
 ngx_uint_t
 ngx_http_mcp_headers_body(ngx_http_mcp_exchange_t *x, ngx_http_request_t *sr)
 {
@@ -563,10 +583,7 @@ ngx_http_mcp_headers_body(ngx_http_mcp_exchange_t *x, ngx_http_request_t *sr)
         return NGX_HTTP_MCP_BODY_NONE;
     }
 
-    if (sr->headers_out.content_encoding
-        && sr->headers_out.content_encoding->hash
-        && sr->headers_out.content_encoding->value.len)
-    {
+    if (ngx_http_mcp_headers_encoding(sr)) {
         return NGX_HTTP_MCP_BODY_OTHER;
     }
 

@@ -685,6 +685,13 @@ ngx_http_mcp_legacy_lost(ngx_http_mcp_upstream_request_t *ureq,
     case NGX_HTTP_NOT_FOUND:
         return NGX_HTTP_MCP_LOST;
 
+    case 410:
+
+        /* or the event that the request resumes after is gone */
+
+        return ureq->x->last_event_id.len ? NGX_HTTP_MCP_KEPT
+                                          : NGX_HTTP_MCP_LOST;
+
     case NGX_HTTP_BAD_REQUEST:
 
         /* some servers answer so when they have lost the session */
