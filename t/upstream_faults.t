@@ -499,6 +499,11 @@ for my $kind (sort keys %kind) {
         is(scalar @lines, $bad + 1, "$kind: one line per fault")
             or diag(join "\n", sort map { s/.*? mcp /mcp /r } @lines);
 
+        for my $id ('with id "other"', 'without an id') {
+            ok((grep { /answered $id instead of with id / } @lines),
+               "$kind: answered $id");
+        }
+
         $_->delete for $s, $hasty, $alive;
     }
 }

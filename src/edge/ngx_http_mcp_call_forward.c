@@ -842,8 +842,10 @@ ngx_http_mcp_forward_other_id(ngx_http_mcp_call_t *call, ngx_str_t *text,
     forward->logged = 1;
 
     ngx_log_error(NGX_LOG_ERR, call->r->connection->log, 0,
-                  "mcp upstream \"%V\" answered with id %V instead of %V",
-                  &forward->ureq.upstream->name, id, &call->message->id);
+                  "mcp upstream \"%V\" answered %s%V instead of with id %V",
+                  &forward->ureq.upstream->name,
+                  id->len ? "with id " : "without an id", id,
+                  &call->message->id);
 }
 
 
