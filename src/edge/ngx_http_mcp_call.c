@@ -353,9 +353,7 @@ ngx_http_mcp_call_open_sessionless(ngx_http_mcp_call_t *call)
     mlcf = call->ctx->conf;
     caller = &call->ctx->caller;
 
-    if (caller->share.len == 0
-        && ngx_http_mcp_evaluate_share(call->r, call->ctx) != NGX_OK)
-    {
+    if (ngx_http_mcp_evaluate_share(call->r, call->ctx) != NGX_OK) {
         return NGX_ERROR;
     }
 

@@ -422,12 +422,15 @@ ngx_http_mcp_forward_principal(ngx_http_mcp_upstream_request_t *ureq,
 
     ctx = ngx_http_get_module_ctx(ureq->r, ngx_http_mcp_module);
 
-    if (ngx_http_mcp_call_principal(ureq->r, ctx) != NGX_OK) {
+    if (ngx_http_mcp_call_principal(ureq->r, ctx) != NGX_OK
+        || ngx_http_mcp_evaluate_share(ureq->r, ctx) != NGX_OK)
+    {
         return NGX_ERROR;
     }
 
     *key = ctx->principal;
     ureq->session = ctx->borrowed;
+    ureq->share = ctx->caller.share;
 
     return NGX_OK;
 }

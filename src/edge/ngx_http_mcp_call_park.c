@@ -12,6 +12,7 @@
 #include "ngx_http_mcp_edge.h"
 #include "ngx_http_mcp_listener.h"
 #include "ngx_http_mcp_manner.h"
+#include "ngx_http_mcp_pooled.h"
 #include "ngx_http_mcp_server_request.h"
 #include "ngx_mcp_lease.h"
 #include "ngx_mcp_splice.h"
@@ -243,12 +244,7 @@ ngx_http_mcp_call_park_session(ngx_http_mcp_upstream_request_t *ureq)
         }
 
         if (rc != NGX_OK) {
-            ureq->status = NGX_HTTP_SERVICE_UNAVAILABLE;
-            ngx_str_set(&ureq->why, "the zone has no room for another session "
-                        "at the upstream (mcp_zone); try again later");
-
-            ngx_http_mcp_upstream_request_post_end(ureq,
-                                                   NGX_HTTP_MCP_UNREACHABLE);
+            ngx_http_mcp_pooled_refuse(ureq);
             return NGX_AGAIN;
         }
 

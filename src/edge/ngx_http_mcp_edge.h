@@ -225,8 +225,8 @@ ngx_int_t ngx_http_mcp_declares_as(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx, u_char letter);
 
 /*
- * Sets ctx->caller.share, the name of the client's share of the zone.  NGX_OK
- * or NGX_ERROR.
+ * Sets ctx->caller.share, the name of the client's share of the zone, unless it
+ * is set.  NGX_OK or NGX_ERROR.
  */
 ngx_int_t ngx_http_mcp_evaluate_share(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx);

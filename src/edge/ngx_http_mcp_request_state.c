@@ -145,9 +145,7 @@ ngx_http_mcp_request_state_mac(ngx_http_mcp_call_t *call, u_char *packed,
     m = call->message;
     caller = &call->ctx->caller;
 
-    if (caller->share.len == 0
-        && ngx_http_mcp_evaluate_share(call->r, call->ctx) != NGX_OK)
-    {
+    if (ngx_http_mcp_evaluate_share(call->r, call->ctx) != NGX_OK) {
         return NGX_ERROR;
     }
 

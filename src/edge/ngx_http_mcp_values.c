@@ -130,8 +130,13 @@ ngx_http_mcp_evaluate_share(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
     ngx_str_t          value, *share;
     ngx_connection_t  *c;
 
-    ngx_str_null(&value);
     share = &ctx->caller.share;
+
+    if (share->len) {
+        return NGX_OK;
+    }
+
+    ngx_str_null(&value);
 
     if (ctx->conf->session_limit_key
         && ngx_http_mcp_evaluate_value(r, ctx->conf->session_limit_key, &value)

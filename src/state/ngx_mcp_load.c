@@ -715,6 +715,7 @@ ngx_mcp_load_shared(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity,
     in.id = ngx_mcp_load_text(a, ID);
     in.upstream = ngx_mcp_load_text(a, NAME);
     in.audience = ngx_mcp_load_number(a, AUDIENCE);
+    in.account = ngx_mcp_load_number(a, ACCOUNT);
     in.limit = ngx_mcp_load_number(a, LIMITED) ? NGX_MCP_LOAD_ANY : 0;
 
     group = ngx_mcp_load_owner(load, a);

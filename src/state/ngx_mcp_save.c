@@ -395,7 +395,8 @@ static void
 ngx_mcp_save_upstream_locked(ngx_mcp_zone_t *zone, ngx_mcp_tlv_t *out,
     ngx_mcp_upstream_session_sh_t *us)
 {
-    size_t  begin;
+    size_t                 begin;
+    ngx_mcp_account_sh_t  *a;
 
     if (us->state != NGX_MCP_UPSTREAM_SESSION_MADE) {
         return;
@@ -415,8 +416,11 @@ ngx_mcp_save_upstream_locked(ngx_mcp_zone_t *zone, ngx_mcp_tlv_t *out,
                         us->had_stream ? NGX_MCP_TLV_CONNECTED : 0);
 
     if (ngx_mcp_record(zone, us->rec.owner, NGX_MCP_GROUP)) {
+        a = ngx_mcp_block(zone, us->rec.account);
+
         ngx_mcp_tlv_number(out, NGX_MCP_TLV_AUDIENCE, us->audience);
         ngx_mcp_tlv_number(out, NGX_MCP_TLV_LIMITED, us->limit ? 1 : 0);
+        ngx_mcp_tlv_number(out, NGX_MCP_TLV_ACCOUNT, a->key);
         ngx_mcp_tlv_data(out, NGX_MCP_TLV_ID, us->session,
                           NGX_MCP_UUID_LEN);
     }

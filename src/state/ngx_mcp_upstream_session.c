@@ -14,6 +14,10 @@
     ((in)->audience ? (in)->audience                                          \
                     : ngx_mcp_hash(zone, &(in)->list_key, NULL))
 
+#define ngx_mcp_shared_account(zone, in)                                      \
+    ((in)->account ? (in)->account                                            \
+                   : ngx_mcp_account_key(zone, &(in)->tenant, &(in)->client))
+
 
 static ngx_mcp_upstream_session_sh_t *ngx_mcp_upstream_session_find_locked(
     ngx_mcp_zone_t *zone, ngx_mcp_ref_t owner, ngx_str_t *upstream);
@@ -1024,27 +1028,28 @@ ngx_mcp_shared_get(ngx_mcp_zone_t *zone, ngx_mcp_shared_t *in,
 }
 
 
-/* a shared session gets the room of a call, as it serves existing sessions */
+/*
+ * A shared session gets the room of a call, as it serves existing sessions.
+ * One of a client stays within the client's share: credentials that a client
+ * makes up make many.
+ */
 
 static ngx_int_t
 ngx_mcp_shared_admit_locked(ngx_mcp_zone_t *zone, ngx_mcp_shared_t *in,
     ngx_uint_t blocks)
 {
-    ngx_str_t        none;
     ngx_mcp_admit_t  admit;
 
     if (blocks > NGX_MCP_BLOCKS_SMALL) {
         return NGX_DECLINED;
     }
 
-    ngx_str_null(&none);
-
     admit.endpoint = &in->endpoint;
     admit.tenant = &in->tenant;
-    admit.account = ngx_mcp_account_key(zone, &in->tenant, &none);
+    admit.account = ngx_mcp_shared_account(zone, in);
     admit.limit_key = &ngx_mcp_shared_limit;
     admit.limit = in->limit;
-    admit.room = NGX_MCP_ROOM_CALL;
+    admit.room = in->client.len ? NGX_MCP_ROOM_SHARE : NGX_MCP_ROOM_CALL;
     admit.blocks = blocks;
 
     return ngx_mcp_admit_locked(zone, &admit);
@@ -1055,16 +1060,15 @@ static ngx_mcp_upstream_session_sh_t *
 ngx_mcp_shared_make_locked(ngx_mcp_zone_t *zone, ngx_mcp_shared_t *in,
     ngx_mcp_stage_t *stage)
 {
-    ngx_str_t                       none;
     ngx_mcp_group_sh_t             *g;
     ngx_mcp_limit_sh_t             *l;
     ngx_mcp_upstream_session_sh_t  *us;
 
-    ngx_str_null(&none);
-
     g = ngx_mcp_group_get_locked(zone, &in->endpoint, &in->tenant);
 
-    stage->payer = ngx_mcp_account_get_locked(zone, &in->tenant, &none);
+    stage->payer = ngx_mcp_account_restore_locked(zone, &in->tenant,
+                                                  ngx_mcp_shared_account(zone,
+                                                                         in));
 
     us = ngx_mcp_upstream_session_make_locked(zone, stage);
 

@@ -152,6 +152,9 @@ void ngx_mcp_upstream_session_stream_closed(ngx_mcp_zone_t *zone,
 typedef struct {
     ngx_str_t               endpoint;
     ngx_str_t               tenant;
+    ngx_str_t               client;       /* the payer; empty: the tenant */
+    uint64_t                account;      /* key of the payer's account, if the
+                                             session is restored, else 0 */
     ngx_str_t               list_key;
     uint64_t                audience;     /* hash of list_key; 0: not known */
     ngx_str_t               upstream;

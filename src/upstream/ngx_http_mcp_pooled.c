@@ -101,12 +101,14 @@ ngx_http_mcp_pooled_open(ngx_http_mcp_upstream_request_t *ureq)
 
     in.endpoint = u->endpoint;
     in.tenant = ureq->tenant;
+    in.client = ureq->share;
     in.upstream = u->name;
     in.id = ureq->session;
     in.pooled = 1;
 
     if (ngx_mcp_shared_get(u->zone, &in, &ureq->owner) != NGX_OK) {
-        return NGX_ERROR;
+        ngx_http_mcp_pooled_refuse(ureq);
+        return NGX_AGAIN;
     }
 
     if (ureq->keep == NULL) {
@@ -126,6 +128,17 @@ ngx_http_mcp_pooled_open(ngx_http_mcp_upstream_request_t *ureq)
     }
 
     return NGX_OK;
+}
+
+
+void
+ngx_http_mcp_pooled_refuse(ngx_http_mcp_upstream_request_t *ureq)
+{
+    ureq->status = NGX_HTTP_SERVICE_UNAVAILABLE;
+    ngx_str_set(&ureq->why, "the zone has no room for another session at the "
+                "upstream (mcp_zone); try again later");
+
+    ngx_http_mcp_upstream_request_post_end(ureq, NGX_HTTP_MCP_UNREACHABLE);
 }
 
 

@@ -32,6 +32,9 @@
  */
 ngx_int_t ngx_http_mcp_pooled_open(ngx_http_mcp_upstream_request_t *ureq);
 
+/* ends the request, as there is no room for another upstream session */
+void ngx_http_mcp_pooled_refuse(ngx_http_mcp_upstream_request_t *ureq);
+
 /*
  * The request's message as it is sent, from the pool of ureq->r; data NULL: no
  * memory.

@@ -63,9 +63,9 @@ struct ngx_http_mcp_upstream_request_s {
 
     /*
      * For a caller without a session: writes its principal to *key, in
-     * r->pool, and sets ureq->session.  Callers with the same principal share
-     * sessions at the upstream.  NGX_OK or NGX_ERROR.  NULL: the caller has a
-     * session.
+     * r->pool, and sets ureq->session and ureq->share.  Callers with the same
+     * principal share sessions at the upstream.  NGX_OK or NGX_ERROR.  NULL:
+     * the caller has a session.
      */
     ngx_int_t (*principal)(ngx_http_mcp_upstream_request_t *ureq,
                   ngx_str_t *key);
@@ -177,6 +177,8 @@ struct ngx_http_mcp_upstream_request_s {
 
     /* for a caller without a session */
     ngx_str_t                         session;    /* $mcp_session_id */
+    ngx_str_t                         share;      /* key of the account that
+                                                     pays */
     ngx_str_t                         minted;     /* raw id and progress token
                                                      that replace own_id and
                                                      own_token */
