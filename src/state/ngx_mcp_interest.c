@@ -20,7 +20,7 @@
 #define NGX_MCP_INTEREST_PART    32
 #define NGX_MCP_INTEREST_AGAIN   8
 
-/* interests skipped in the search for one with work to do */
+/* interests skipped in a search under one hold of the lock */
 #define NGX_MCP_INTEREST_PASSED  (2 * NGX_MCP_INTEREST_JOBS)
 
 
@@ -413,7 +413,10 @@ ngx_mcp_interest_done(ngx_mcp_zone_t *zone, uint32_t fence,
 }
 
 
-/* searches from the end, as interests with work to do come first */
+/*
+ * Searches from the end, as interests with work to do come first.  Refused
+ * interests are at the end as well, and made ones may be before them.
+ */
 
 ngx_int_t
 ngx_mcp_interest_made(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
@@ -422,13 +425,14 @@ ngx_mcp_interest_made(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
 {
     uint32_t                        block;
     ngx_int_t                       rc;
-    ngx_uint_t                      max, passed;
+    ngx_uint_t                      max, passed, refused;
     ngx_mcp_interest_sh_t          *in;
     ngx_mcp_upstream_session_sh_t  *us;
 
     rc = NGX_OK;
     max = *n;
     passed = 0;
+    refused = 0;
     *n = 0;
 
     ngx_mcp_zone_lock(zone);
@@ -440,10 +444,19 @@ ngx_mcp_interest_made(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
     for ( /* void */ ; block; block = in->rec.links.prev) {
         in = ngx_mcp_block(zone, block);
 
-        if (ngx_mcp_interest_due(in, (uint32_t) serial)
-            || in->state != NGX_MCP_INTEREST_MADE)
-        {
+        if (ngx_mcp_interest_due(in, (uint32_t) serial)) {
+
             if (++passed == NGX_MCP_INTEREST_PASSED) {
+                break;
+            }
+
+            continue;
+        }
+
+        if (in->state != NGX_MCP_INTEREST_MADE) {
+
+            if (++refused == NGX_MCP_INTEREST_PASSED) {
+                rc = NGX_BUSY;
                 break;
             }
 

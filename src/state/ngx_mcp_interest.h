@@ -99,7 +99,7 @@ void ngx_mcp_interest_done(ngx_mcp_zone_t *zone, uint32_t fence,
 /*
  * Lists the interests that the upstream accepted on the session with this
  * serial, *n at most.  Their URIs are put into buf, their number into *n.
- * NGX_OK; NGX_BUSY: there are more, or buf is full.
+ * NGX_OK; NGX_BUSY: there may be more, or buf is full.
  */
 ngx_int_t ngx_mcp_interest_made(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
     ngx_uint_t serial, u_char *buf, size_t size, ngx_str_t *uris,

@@ -875,6 +875,61 @@ pair(ngx_mcp_ref_t session, ngx_str_t *upstream, ngx_str_t *uri, ngx_uint_t n,
 }
 
 
+/* refused interests do not hide made ones */
+
+static void
+refused_interests_tests(void)
+{
+    char                        text[32];
+    u_char                      buf[64];
+    ngx_str_t                   uri, name, id, uris[8];
+    ngx_uint_t                  i, n;
+    ngx_pool_t                 *pool;
+    ngx_mcp_ref_t               a, us;
+    ngx_mcp_session_new_t       in;
+    ngx_mcp_interest_job_t      job;
+    ngx_mcp_upstream_session_t  l;
+
+    start(ZONE_SIZE);
+    pool = env_pool();
+
+    a = session("e", "t");
+    name = env_str("up");
+    id = env_str("there");
+
+    in = new_session("e", "t");
+    in.identity = name;
+    us_shared(&zone, &in, &us);
+    ngx_mcp_shared_claim(&zone, us, 5);
+    us_get(&zone, us, &name, us, &l);
+    us_made(&zone, us, &name, &id, 1);
+    us_peek(&zone, us, &name, &l);
+
+    for (i = 0; i <= 2 * NGX_MCP_INTEREST_JOBS; i++) {
+        n = 8;
+
+        if (i == 2 * NGX_MCP_INTEREST_JOBS) {
+            ok(ngx_mcp_interest_made(&zone, us, l.serial, buf, 64, uris, &n)
+               == NGX_OK && n == 1, "a made one before some refused ones");
+        }
+
+        snprintf(text, sizeof(text), "file:///%u", (unsigned) i);
+        uri = env_str(text);
+        (void) ngx_mcp_interest_join(&zone, us, a, &uri, 64);
+        (void) ngx_mcp_interest_next(&zone, us, 5, pool, &job);
+        ngx_mcp_interest_done(&zone, 5, &job, i ? NGX_DECLINED : NGX_OK,
+                              l.serial);
+    }
+
+    n = 8;
+    ok(ngx_mcp_interest_made(&zone, us, l.serial, buf, 64, uris, &n)
+       == NGX_BUSY, "before many: there may be more");
+
+    env_pool_free(pool);
+    stop("refused interests");
+}
+
+
 static void
 shared_tests(void)
 {
@@ -5861,6 +5916,7 @@ main(void)
     limit_tests();
     subscription_tests();
     shared_tests();
+    refused_interests_tests();
     link_tests();
     server_request_tests();
     call_tests();
