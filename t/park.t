@@ -492,6 +492,23 @@ is(said(again($r)), '200 complete', 'and has it still');
 ok($t->wait_old, 'and ends');
 is(said(again(call('ask'))), '200 complete', 'and the new ones others');
 
+# a worker learns that it is to quit between an answer and the end of the
+# stream that brought it
+
+($here, $there) = $t->workers;
+$r = call('ask stay wait-reload', on => $here);
+$up->clear;
+$open = again($r, on => $there, open => 1);
+$up->wait_requests(sub { $_[0]{json} && !$_[0]{json}{method} });
+kill 'STOP', $here;
+$up->release('wait-reload');
+$t->hup;
+ok(wait_for { !grep { $_ == $there } $t->workers }, 'a reload');
+kill 'CONT', $here;
+is(said(Mcp::Park::finish($open)), '200 complete', 'is answered');
+ok($t->wait_old, 'and its worker ends');
+($here, $there) = $t->workers;
+
 # the end: nobody is left who could go on with it, or with that of a worker
 # from before a reload
 

@@ -933,7 +933,9 @@ ngx_http_mcp_call_park_quit(ngx_mcp_zone_t *zone)
 
         /* other workers may be about to quit as well */
 
-        if (call->park && call->ctx->conf->zone == zone) {
+        if (call->park && call->state == NGX_HTTP_MCP_CALL_RUNNING
+            && call->ctx->conf->zone == zone)
+        {
             ngx_add_timer(&call->park->timer, NGX_HTTP_MCP_PARK_QUIT);
         }
     }
@@ -1064,6 +1066,10 @@ ngx_http_mcp_call_park_end(ngx_http_mcp_call_t *call)
     ngx_http_mcp_call_park_t  *park;
 
     park = call->park;
+
+    /* a call that has ended is not parked once its stream has sent all */
+
+    park->sending = 0;
 
     if (park->timer.timer_set) {
         ngx_del_timer(&park->timer);

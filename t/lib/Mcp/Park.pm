@@ -3,17 +3,18 @@ package Mcp::Park;
 # Copyright (C) 2026 The ngx_http_mcp_module authors
 #
 # A server with sessions whose tools ask their clients, and clients of
-# 2026-07-28 that are asked. The name of a tool says what it does, word by word:
-# a word of requests, joined by "+", is a round (see %ASK), and with "..."
-# behind it a thousand messages follow, with "!" it waits for no answer and
-# leaves its stream open; "tick" is progress, "log" a message of
-# level error, and a number behind it so many, "changed" says that the tools
+# 2026-07-28 that are asked. The name of a tool says what it does, word by
+# word: a word of requests, joined by "+", is a round (see %ASK), and with
+# "..." behind it a thousand messages follow, with "!" it waits for no answer
+# and leaves its stream open; "tick" is progress, "log" a message of level
+# error, and a number behind it so many, "changed" says that the tools
 # changed, "complete" says that a page was visited, "wait" waits for
-# release(), as "wait1" does, "cut" closes, "big" and a number make the result
-# so large, and "visit" wants pages to be visited first. With "@" before it, a
-# word of messages uses the GET stream of the session (gets => 1), or is lost
-# without one, as with servers of the SDK, or waits for one (gets => 2);
-# connections of these have the tag "get SESSION".
+# release(), as "wait1" does, "stay" leaves the stream open, "cut" closes,
+# "big" and a number make the result so large, and "visit" wants pages to be
+# visited first. With "@" before it, a word of messages uses the GET stream of
+# the session (gets => 1), or is lost without one, as with servers of the SDK,
+# or waits for one (gets => 2); connections of these have the tag "get
+# SESSION".
 
 use strict;
 use warnings;
@@ -165,6 +166,9 @@ sub steps {
 
         } elsif ($word =~ /^big(\d+)$/) {
             $call->{big} = $1;
+
+        } elsif ($word eq 'stay') {
+            $call->{stays} = 1;
 
         } elsif ($word eq 'cut') {
             return ($said->(), [cut =>]);
