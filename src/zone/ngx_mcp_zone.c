@@ -19,6 +19,12 @@ static void ngx_mcp_zone_random(void *dst, size_t len);
 static void ngx_mcp_zone_recover_locked(ngx_mcp_zone_t *zone);
 static void ngx_mcp_zone_empty_locked(ngx_mcp_zone_t *zone);
 static ngx_uint_t ngx_mcp_zone_spin(ngx_shmtx_t *mutex);
+static void ngx_mcp_zone_unlock_dead(ngx_shmtx_t *mutex);
+static ngx_uint_t ngx_mcp_process_exits(ngx_pid_t pid);
+
+
+/* flags of a process in /proc/PID/stat: PF_EXITING of the Linux kernel */
+#define NGX_MCP_ZONE_EXITING  0x00000004
 
 
 ngx_int_t
@@ -368,6 +374,7 @@ ngx_mcp_zone_lock(ngx_mcp_zone_t *zone)
 {
     while (!ngx_mcp_zone_spin(&zone->shpool->mutex)) {
         ngx_sched_yield();
+        ngx_mcp_zone_unlock_dead(&zone->shpool->mutex);
     }
 
     ngx_mcp_barrier();
@@ -375,6 +382,89 @@ ngx_mcp_zone_lock(ngx_mcp_zone_t *zone)
     if (zone->sh->noted) {
         ngx_mcp_zone_recover_locked(zone);
     }
+}
+
+
+/*
+ * Releases the lock if its holder has been killed.  nginx does this as well,
+ * but only when the kernel has removed the memory of the process, which takes
+ * tens of ms for a large zone.
+ */
+
+static void
+ngx_mcp_zone_unlock_dead(ngx_shmtx_t *mutex)
+{
+    ngx_pid_t  holder;
+
+    holder = (ngx_pid_t) *mutex->lock;
+
+    if (holder && holder != ngx_pid && ngx_mcp_process_exits(holder)) {
+        (void) ngx_shmtx_force_unlock(mutex, holder);
+    }
+}
+
+
+/*
+ * Returns whether the process is a worker of this nginx that runs no code any
+ * more.  0 is the answer as well if the system does not tell: /proc may be
+ * absent, or be that of other processes.
+ */
+
+static ngx_uint_t
+ngx_mcp_process_exits(ngx_pid_t pid)
+{
+#if (NGX_LINUX)
+
+    int            parent;
+    char          *p, text[512];
+    u_char         name[sizeof("/proc/stat") + 1 + NGX_INT64_LEN];
+    ssize_t        n;
+    ngx_fd_t       fd;
+    unsigned long  flags;
+
+    /*
+     * A process that has given its memory up names no program.  "stat" is read
+     * only then: it takes hold of the memory for a moment, and the last one
+     * that does has to remove it.
+     */
+
+    (void) ngx_sprintf(name, "/proc/%P/exe%Z", pid);
+
+    if (readlink((char *) name, text, 1) != -1 || ngx_errno != NGX_ENOENT) {
+        return 0;
+    }
+
+    (void) ngx_sprintf(name, "/proc/%P/stat%Z", pid);
+
+    fd = ngx_open_file(name, NGX_FILE_RDONLY, NGX_FILE_OPEN, 0);
+    if (fd == NGX_INVALID_FILE) {
+        return 0;
+    }
+
+    n = ngx_read_fd(fd, text, sizeof(text) - 1);
+
+    (void) ngx_close_file(fd);
+
+    if (n <= 0) {
+        return 0;
+    }
+
+    text[n] = '\0';
+
+    /* after the name in brackets: the state, the parent, four more, flags */
+
+    p = strrchr(text, ')');
+
+    return p
+           && sscanf(p, ") %*c %d %*d %*d %*d %*d %lu", &parent, &flags) == 2
+           && parent == ngx_parent
+           && (flags & NGX_MCP_ZONE_EXITING);
+
+#else
+
+    return 0;
+
+#endif
 }
 
 

@@ -14,11 +14,12 @@
  * so that a reference to a record that is gone is recognised.
  *
  * Locking: the slab pool's mutex is the zone's only lock, because it is the
- * only one that nginx releases when a worker dies holding it.  Functions that
- * need it held end in _locked; all others take it themselves.  While it is
- * held nothing is parsed, nothing is sent and no unbounded loop runs.  Every
- * hold is a transaction: if its holder dies, the next holder undoes it from a
- * journal, in microseconds (ngx_mcp_journal.c).
+ * only one that nginx releases when a worker dies holding it; on Linux, the
+ * next worker that waits for it does so earlier.  Functions that need it held
+ * end in _locked; all others take it themselves.  While it is held nothing is
+ * parsed, nothing is sent and no unbounded loop runs.  Every hold is a
+ * transaction: if its holder dies, the next holder undoes it from a journal,
+ * in microseconds (ngx_mcp_journal.c).
  *
  * The layer above gives a schema: the types of records, and the other contents
  * of the zone.  Workers of any configuration generation may call the functions
