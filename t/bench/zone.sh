@@ -62,7 +62,7 @@ deaths_rows() {
     row "    at most" "${after[1]}" "${before[1]}" "" "" ""
 
     [ "$1" = 1 ] || return 0
-    row "    until the system ended the worker" "${freed[0]}" "" "" "" ""
+    row "    until the lock was free" "${freed[0]}" "" "" "" ""
     row "    at most" "${freed[1]}" "" "" "" ""
     row "    from then on" "${rest[0]}" "${before[0]}" "" "" "< 5"
     row "    at most" "${rest[1]}" "${before[1]}" "" "" ""
