@@ -162,9 +162,10 @@ refused(location => $_, qr/for example "30s"/)
         'mcp_stream_heartbeat x;', 'mcp_stream_retry x;',
         'mcp_drain_time 2x;';
 
-refused(location => $_, qr/for example "64k"/)
+refused(location => $_, qr/above 0 in k or m, for example "64k"/)
     for 'mcp_stream_buffer lots;', 'mcp_stream_buffer 0;',
-        'mcp_message_limit -1;', 'mcp_message_limit 0;';
+        'mcp_message_limit -1;', 'mcp_message_limit 0;',
+        'mcp_message_limit 1g;';
 
 refused(location => $_, qr/write a number from 1 to 1000000/)
     for map { ("$_ 0;", "$_ x;", "$_ -1;", "$_ 9999999;") }
@@ -185,7 +186,17 @@ refused(location => $_, qr{write "any", "null", or "https://host\[:port\]"})
     for 'mcp_allowed_origins example.com;',
         'mcp_allowed_origins https://;',
         'mcp_allowed_origins https://a.example/;',
-        'mcp_allowed_origins ://a;', 'mcp_allowed_origins https://*.a;';
+        'mcp_allowed_origins ://a;', 'mcp_allowed_origins https://*.a;',
+        'mcp_allowed_origins https://.a;', 'mcp_allowed_origins https://a:;',
+        'mcp_allowed_origins https://a:x;',
+        'mcp_allowed_origins "https://a b";',
+        'mcp_allowed_origins https://a:0;',
+        'mcp_allowed_origins https://a:65536;',
+        'mcp_allowed_origins https://u@a;', 'mcp_allowed_origins https://a?b;',
+        'mcp_allowed_origins https://$host;',
+        'mcp_allowed_origins https://[::1;';
+is((check(location => 'mcp_allowed_origins https://[::1]:3000 http://A.b_c '
+                      . 'chrome-extension://abc;'))[0], 0, 'origins');
 
 refused(two => $_, qr/write "mcp_publish zone=NAME/)
     for 'mcp_publish main;', 'mcp_publish zone=main x=y;',
@@ -289,7 +300,11 @@ for ('mcp_tenant a;', 'mcp_session_bind a;', 'mcp_session_timeout 1m;',
 for my $line ('mcp_upstream u /_u;', 'mcp_events /_u;', 'mcp_stream_limit 1;',
               'mcp_stream_after 1s;', 'mcp_message_limit 1m;', 'mcp_deny $uri;',
               'mcp_builtin_tools session_info;', 'mcp_list_cache on;',
-              'mcp_session_limit 1;', 'mcp_invalidate a drop;')
+              'mcp_session_limit 1;', 'mcp_invalidate a drop;',
+              'mcp_tenant $arg_t;', 'mcp_session_bind $arg_b;',
+              'mcp_batch off;', 'mcp_instructions a;', 'mcp_logger a;',
+              'mcp_stream_park off;', 'mcp_cors off;',
+              'mcp_stream_heartbeat 1m;', 'mcp_allowed_origins any;')
 {
     my ($directive) = $line =~ /^(\w+)/;
     my $u = 'location = /_u { internal; return 204; }';
@@ -317,6 +332,23 @@ for my $line ('mcp_upstream u /_u;', 'mcp_events /_u;', 'mcp_stream_limit 1;',
     is($code, 0, 'with one below') or diag($text);
     unlike($text, qr/has no effect/, 'it is not');
 }
+
+# what they share with endpoints
+
+for my $line ('mcp_stream_heartbeat 1m;', 'mcp_allowed_origins any;') {
+    ($code, $text) = check(two => "$line mcp_status zone=main; deny all;");
+    is($code, 0, "beside mcp_status: $line") or diag($text);
+    unlike($text, qr/has no effect/, 'it is not');
+
+    ($code, $text) = check(two => "$line mcp_publish zone=main; deny all;");
+    is($code, 0, "beside mcp_publish: $line") or diag($text);
+    is($text =~ /"mcp_stream_heartbeat" in .* has no effect/ ? 1 : 0,
+       $line =~ /heartbeat/ ? 1 : 0, 'where it has a use, it is not');
+}
+
+($code, $text) = check(two => "mcp_cors off;\nmcp_logger a;\ndeny all;");
+is(() = $text =~ /has no effect/g, 1, 'one warning for a location')
+    or diag($text);
 
 # a location has one handler
 

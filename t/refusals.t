@@ -107,7 +107,8 @@ server {
     }
 
     location = /listed {
-        mcp_allowed_origins https://app.example.com null;
+        mcp_allowed_origins https://app.example.com:443 null
+                            http://APP.example.com:80 https://eighty:80;
         mcp_endpoint zone=main;
     }
 
@@ -698,6 +699,11 @@ for (
     ['/listed', "localhost:$port", 'http://localhost', 0],
     ['/listed', 'agents.example.com', 'https://agents.example.com', 0],
     ['/listed', "localhost:$port", 'https://app.example.com:8443', 0],
+    ['/listed', "localhost:$port", 'https://app.example.com:443', 1],
+    ['/listed', "localhost:$port", 'http://app.example.com', 1],
+    ['/listed', "localhost:$port", 'https://app.example.com:80', 0],
+    ['/listed', "localhost:$port", 'https://eighty:80', 1],
+    ['/listed', "localhost:$port", 'https://eighty', 0],
     ['/any', "localhost:$port", 'https://evil.example', 1],
     ['/any', "localhost:$port", 'null', 1],
     ['/quiet', "localhost:$port", 'https://app.example.com', 2],

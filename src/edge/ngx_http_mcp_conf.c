@@ -37,8 +37,13 @@ static ngx_uint_t ngx_http_mcp_conf_alike(ngx_http_mcp_upstream_t *a,
     ngx_http_mcp_upstream_t *b);
 static void ngx_http_mcp_conf_warn_unused(ngx_conf_t *cf,
     ngx_http_mcp_loc_conf_t *mlcf);
+static ngx_int_t ngx_http_mcp_conf_note(ngx_conf_t *cf,
+    ngx_array_t *directives);
 static void ngx_http_mcp_conf_warn_idle(ngx_conf_t *cf,
     ngx_http_mcp_main_conf_t *mmcf);
+static void ngx_http_mcp_conf_holds(ngx_http_mcp_loc_conf_t *mlcf,
+    ngx_uint_t what);
+static ngx_uint_t ngx_http_mcp_conf_users(ngx_str_t *directive);
 static void ngx_http_mcp_conf_warn_batch(ngx_conf_t *cf,
     ngx_http_mcp_main_conf_t *mmcf, ngx_http_mcp_loc_conf_t *mlcf);
 static void ngx_http_mcp_conf_publishers(ngx_conf_t *cf,
@@ -59,7 +64,7 @@ static ngx_uint_t ngx_http_mcp_conf_server_name(ngx_array_t *names,
 static ngx_int_t ngx_http_mcp_conf_server(ngx_conf_t *cf,
     ngx_http_mcp_loc_conf_t *mlcf);
 static ngx_uint_t ngx_http_mcp_conf_protected(ngx_conf_t *cf,
-    ngx_http_mcp_guarded_t *g);
+    ngx_http_mcp_directive_t *g);
 static ngx_uint_t ngx_http_mcp_conf_unix(ngx_conf_t *cf,
     ngx_http_core_srv_conf_t *server);
 static ngx_module_t *ngx_http_mcp_conf_module(ngx_conf_t *cf,
@@ -97,7 +102,7 @@ ngx_http_mcp_create_main_conf(ngx_conf_t *cf)
     }
 
     if (ngx_array_init(&mmcf->guarded, cf->pool, 4,
-                       sizeof(ngx_http_mcp_guarded_t))
+                       sizeof(ngx_http_mcp_directive_t))
         != NGX_OK)
     {
         return NULL;
@@ -111,7 +116,7 @@ ngx_http_mcp_create_main_conf(ngx_conf_t *cf)
     }
 
     if (ngx_array_init(&mmcf->used, cf->pool, 4,
-                       sizeof(ngx_http_mcp_loc_conf_t *))
+                       sizeof(ngx_http_mcp_directive_t))
         != NGX_OK)
     {
         return NULL;
@@ -957,65 +962,139 @@ ngx_http_mcp_conf_warn_unused(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf)
 
 
 ngx_int_t
-ngx_http_mcp_conf_used(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf)
+ngx_http_mcp_conf_used(ngx_conf_t *cf)
 {
-    ngx_http_mcp_loc_conf_t   **used;
-    ngx_http_mcp_main_conf_t   *mmcf;
+    ngx_http_mcp_main_conf_t  *mmcf;
 
     /* outside locations the directive may be meant for later endpoints */
 
-    if (!(cf->cmd_type & NGX_HTTP_LOC_CONF) || mlcf->used.len) {
+    if (!(cf->cmd_type & NGX_HTTP_LOC_CONF)) {
         return NGX_OK;
     }
 
     mmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_mcp_module);
 
-    used = ngx_array_push(&mmcf->used);
-    if (used == NULL) {
+    return ngx_http_mcp_conf_note(cf, &mmcf->used);
+}
+
+
+ngx_int_t
+ngx_http_mcp_conf_guarded(ngx_conf_t *cf)
+{
+    ngx_http_mcp_main_conf_t  *mmcf;
+
+    mmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_mcp_module);
+
+    return ngx_http_mcp_conf_note(cf, &mmcf->guarded);
+}
+
+
+/* adds the directive at hand to an array */
+
+static ngx_int_t
+ngx_http_mcp_conf_note(ngx_conf_t *cf, ngx_array_t *directives)
+{
+    ngx_str_t                 *value;
+    ngx_http_conf_ctx_t       *ctx;
+    ngx_http_mcp_directive_t  *d;
+
+    ctx = cf->ctx;
+    value = cf->args->elts;
+
+    d = ngx_array_push(directives);
+    if (d == NULL) {
         return NGX_ERROR;
     }
 
-    *used = mlcf;
-
-    mlcf->used = ((ngx_str_t *) cf->args->elts)[0];
-    mlcf->used_file = cf->conf_file->file.name.data;
-    mlcf->used_line = cf->conf_file->line;
+    d->directive = value[0];
+    d->file = cf->conf_file->file.name.data;
+    d->line = cf->conf_file->line;
+    d->loc_conf = ctx->loc_conf;
+    d->srv_conf = ctx->srv_conf;
 
     return NGX_OK;
 }
 
 
-/* warns of directives without an endpoint; locations inside inherit them */
+/*
+ * Warns of directives that nothing uses, once for each location; locations
+ * inside inherit them
+ */
 
 static void
 ngx_http_mcp_conf_warn_idle(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf)
 {
-    ngx_uint_t                 i, level;
-    ngx_http_mcp_loc_conf_t  **eps, **used, *mlcf;
+    ngx_uint_t                  i, level;
+    ngx_http_mcp_loc_conf_t   **eps, *mlcf;
+    ngx_http_mcp_directive_t   *d;
 
     eps = mmcf->endpoints.elts;
 
     for (i = 0; i < mmcf->endpoints.nelts; i++) {
-        for (mlcf = eps[i]; mlcf; mlcf = mlcf->outer) {
-            mlcf->holds = 1;
-        }
+        ngx_http_mcp_conf_holds(eps[i], NGX_HTTP_MCP_HOLDS_ENDPOINT);
+    }
+
+    d = mmcf->guarded.elts;
+
+    for (i = 0; i < mmcf->guarded.nelts; i++) {
+        mlcf = d[i].loc_conf[ngx_http_mcp_module.ctx_index];
+
+        ngx_http_mcp_conf_holds(mlcf, mlcf->publish
+                                      ? NGX_HTTP_MCP_HOLDS_PUBLISH
+                                      : NGX_HTTP_MCP_HOLDS_STATUS);
     }
 
     level = ngx_test_config ? NGX_LOG_WARN : NGX_LOG_NOTICE;
-    used = mmcf->used.elts;
+    d = mmcf->used.elts;
 
     for (i = 0; i < mmcf->used.nelts; i++) {
-        mlcf = used[i];
+        mlcf = d[i].loc_conf[ngx_http_mcp_module.ctx_index];
 
-        if (!mlcf->holds) {
-            ngx_log_error(level, cf->log, 0,
-                          "\"%V\" in %s:%ui has no effect: its location is "
-                          "no endpoint, nor is one in it; add "
-                          "\"mcp_endpoint zone=NAME;\" there, or remove the "
-                          "line", &mlcf->used, mlcf->used_file,
-                          mlcf->used_line);
+        if (mlcf->warned
+            || mlcf->holds & ngx_http_mcp_conf_users(&d[i].directive))
+        {
+            continue;
         }
+
+        mlcf->warned = 1;
+
+        ngx_log_error(level, cf->log, 0,
+                      "\"%V\" in %s:%ui has no effect: its location is no "
+                      "endpoint, nor is one in it; add \"mcp_endpoint "
+                      "zone=NAME;\" there, or remove the line",
+                      &d[i].directive, d[i].file, d[i].line);
     }
+}
+
+
+/* notes what a location holds, in it and in those around it */
+
+static void
+ngx_http_mcp_conf_holds(ngx_http_mcp_loc_conf_t *mlcf, ngx_uint_t what)
+{
+    for ( /* void */ ; mlcf; mlcf = mlcf->outer) {
+        mlcf->holds |= what;
+    }
+}
+
+
+/* returns what a directive is for; bits NGX_HTTP_MCP_HOLDS_* */
+
+static ngx_uint_t
+ngx_http_mcp_conf_users(ngx_str_t *directive)
+{
+    if (ngx_strcmp(directive->data, "mcp_allowed_origins") == 0) {
+        return NGX_HTTP_MCP_HOLDS_ENDPOINT|NGX_HTTP_MCP_HOLDS_PUBLISH
+               |NGX_HTTP_MCP_HOLDS_STATUS;
+    }
+
+    /* the status tells what is silent for some heartbeats */
+
+    if (ngx_strcmp(directive->data, "mcp_stream_heartbeat") == 0) {
+        return NGX_HTTP_MCP_HOLDS_ENDPOINT|NGX_HTTP_MCP_HOLDS_STATUS;
+    }
+
+    return NGX_HTTP_MCP_HOLDS_ENDPOINT;
 }
 
 
@@ -1338,8 +1417,8 @@ ngx_http_mcp_conf_server_name(ngx_array_t *names, ngx_str_t *name)
 static void
 ngx_http_mcp_conf_warn_access(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf)
 {
-    ngx_uint_t               i;
-    ngx_http_mcp_guarded_t  *g;
+    ngx_uint_t                 i;
+    ngx_http_mcp_directive_t  *g;
 
     g = mmcf->guarded.elts;
 
@@ -1363,7 +1442,7 @@ ngx_http_mcp_conf_warn_access(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf)
 /* returns whether access rules protect it; other modules' rules are unknown */
 
 static ngx_uint_t
-ngx_http_mcp_conf_protected(ngx_conf_t *cf, ngx_http_mcp_guarded_t *g)
+ngx_http_mcp_conf_protected(ngx_conf_t *cf, ngx_http_mcp_directive_t *g)
 {
     ngx_str_t                 *uri;
     ngx_module_t              *module;

@@ -41,11 +41,12 @@ char *ngx_http_mcp_merge_lists(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf);
 
 
 /*
- * Notes the directive at hand for a warning, if no endpoint in its location
- * uses it.  NGX_OK or NGX_ERROR (no memory).
+ * Notes the directive at hand for a warning: of one that nothing in its
+ * location uses, or that no access rule protects.  NGX_OK or NGX_ERROR (no
+ * memory).
  */
-ngx_int_t ngx_http_mcp_conf_used(ngx_conf_t *cf,
-    ngx_http_mcp_loc_conf_t *mlcf);
+ngx_int_t ngx_http_mcp_conf_used(ngx_conf_t *cf);
+ngx_int_t ngx_http_mcp_conf_guarded(ngx_conf_t *cf);
 
 /*
  * Checks that no parameter NAME=VALUE is there twice among the arguments from
@@ -69,6 +70,10 @@ ngx_int_t ngx_http_mcp_conf_value(ngx_conf_t *cf, ngx_str_t *value,
  * Set directives with a simple value, like nginx's slots.  The message for a
  * wrong value says what to write instead (ngx_http_mcp_conf_slots.c).
  */
+char *ngx_http_mcp_conf_flag(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+char *ngx_http_mcp_conf_text(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+char *ngx_http_mcp_conf_complex(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
 char *ngx_http_mcp_conf_time(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 char *ngx_http_mcp_conf_size(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 char *ngx_http_mcp_conf_number(ngx_conf_t *cf, ngx_command_t *cmd,

@@ -30,7 +30,7 @@ ngx_http_mcp_conf_list_cache(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     advice = "write \"mcp_list_cache off|auto|on [ttl=TIME] [key=VALUE] "
              "[max=NUMBER] [kinds=KIND,...] [warm=on|off];\"";
 
-    if (ngx_http_mcp_conf_used(cf, mlcf) != NGX_OK) {
+    if (ngx_http_mcp_conf_used(cf) != NGX_OK) {
         return NGX_CONF_ERROR;
     }
 

@@ -15,9 +15,42 @@ static char *ngx_http_mcp_conf_advise(ngx_conf_t *cf, char *rc,
 
 
 char *
+ngx_http_mcp_conf_flag(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    if (ngx_http_mcp_conf_used(cf) != NGX_OK) {
+        return NGX_CONF_ERROR;
+    }
+
+    return ngx_conf_set_flag_slot(cf, cmd, conf);
+}
+
+
+char *
+ngx_http_mcp_conf_text(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    if (ngx_http_mcp_conf_used(cf) != NGX_OK) {
+        return NGX_CONF_ERROR;
+    }
+
+    return ngx_conf_set_str_slot(cf, cmd, conf);
+}
+
+
+char *
+ngx_http_mcp_conf_complex(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    if (ngx_http_mcp_conf_used(cf) != NGX_OK) {
+        return NGX_CONF_ERROR;
+    }
+
+    return ngx_http_set_complex_value_slot(cf, cmd, conf);
+}
+
+
+char *
 ngx_http_mcp_conf_time(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
-    if (ngx_http_mcp_conf_used(cf, conf) != NGX_OK) {
+    if (ngx_http_mcp_conf_used(cf) != NGX_OK) {
         return NGX_CONF_ERROR;
     }
 
@@ -43,7 +76,7 @@ ngx_http_mcp_conf_size(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     char    *rc;
     size_t  *slot;
 
-    if (ngx_http_mcp_conf_used(cf, conf) != NGX_OK) {
+    if (ngx_http_mcp_conf_used(cf) != NGX_OK) {
         return NGX_CONF_ERROR;
     }
 
@@ -56,7 +89,8 @@ ngx_http_mcp_conf_size(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     }
 
     return ngx_http_mcp_conf_advise(cf, rc,
-                                    "a size above 0, for example \"64k\"");
+                                    "a size above 0 in k or m, for example "
+                                    "\"64k\"");
 }
 
 
@@ -66,7 +100,7 @@ ngx_http_mcp_conf_number(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     char       *rc;
     ngx_int_t  *slot;
 
-    if (ngx_http_mcp_conf_used(cf, conf) != NGX_OK) {
+    if (ngx_http_mcp_conf_used(cf) != NGX_OK) {
         return NGX_CONF_ERROR;
     }
 
@@ -90,7 +124,7 @@ ngx_http_mcp_conf_bitmask(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     ngx_uint_t           i, n;
     ngx_conf_bitmask_t  *mask;
 
-    if (ngx_http_mcp_conf_used(cf, conf) != NGX_OK) {
+    if (ngx_http_mcp_conf_used(cf) != NGX_OK) {
         return NGX_CONF_ERROR;
     }
 

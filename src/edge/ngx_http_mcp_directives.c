@@ -82,9 +82,9 @@ static char *ngx_http_mcp_conf_event_buffer(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
 static char *ngx_http_mcp_conf_allowed_origins(ngx_conf_t *cf,
     ngx_command_t *cmd, void *conf);
+static ngx_uint_t ngx_http_mcp_conf_origin_valid(ngx_str_t *origin);
 static char *ngx_http_mcp_conf_handler(ngx_conf_t *cf,
     ngx_http_handler_pt handler);
-static ngx_int_t ngx_http_mcp_conf_guarded(ngx_conf_t *cf);
 
 
 static ngx_conf_bitmask_t  ngx_http_mcp_capability_names[] = {
@@ -164,7 +164,7 @@ ngx_command_t  ngx_http_mcp_commands[] = {
 
     { ngx_string("mcp_instructions"),
       NGX_HTTP_MCP_ANYWHERE|NGX_CONF_TAKE1,
-      ngx_conf_set_str_slot,
+      ngx_http_mcp_conf_text,
       NGX_HTTP_LOC_CONF_OFFSET,
       offsetof(ngx_http_mcp_loc_conf_t, instructions),
       NULL },
@@ -185,14 +185,14 @@ ngx_command_t  ngx_http_mcp_commands[] = {
 
     { ngx_string("mcp_tenant"),
       NGX_HTTP_MCP_ANYWHERE|NGX_CONF_TAKE1,
-      ngx_http_set_complex_value_slot,
+      ngx_http_mcp_conf_complex,
       NGX_HTTP_LOC_CONF_OFFSET,
       offsetof(ngx_http_mcp_loc_conf_t, tenant),
       NULL },
 
     { ngx_string("mcp_session_bind"),
       NGX_HTTP_MCP_ANYWHERE|NGX_CONF_TAKE1,
-      ngx_http_set_complex_value_slot,
+      ngx_http_mcp_conf_complex,
       NGX_HTTP_LOC_CONF_OFFSET,
       offsetof(ngx_http_mcp_loc_conf_t, bind),
       NULL },
@@ -227,7 +227,7 @@ ngx_command_t  ngx_http_mcp_commands[] = {
 
     { ngx_string("mcp_batch"),
       NGX_HTTP_MCP_ANYWHERE|NGX_CONF_FLAG,
-      ngx_conf_set_flag_slot,
+      ngx_http_mcp_conf_flag,
       NGX_HTTP_LOC_CONF_OFFSET,
       offsetof(ngx_http_mcp_loc_conf_t, batch),
       NULL },
@@ -276,7 +276,7 @@ ngx_command_t  ngx_http_mcp_commands[] = {
 
     { ngx_string("mcp_stream_park"),
       NGX_HTTP_MCP_ANYWHERE|NGX_CONF_FLAG,
-      ngx_conf_set_flag_slot,
+      ngx_http_mcp_conf_flag,
       NGX_HTTP_LOC_CONF_OFFSET,
       offsetof(ngx_http_mcp_loc_conf_t, stream_park),
       NULL },
@@ -311,7 +311,7 @@ ngx_command_t  ngx_http_mcp_commands[] = {
 
     { ngx_string("mcp_cors"),
       NGX_HTTP_MCP_ANYWHERE|NGX_CONF_FLAG,
-      ngx_conf_set_flag_slot,
+      ngx_http_mcp_conf_flag,
       NGX_HTTP_LOC_CONF_OFFSET,
       offsetof(ngx_http_mcp_loc_conf_t, cors),
       NULL },
@@ -360,7 +360,7 @@ ngx_command_t  ngx_http_mcp_commands[] = {
 
     { ngx_string("mcp_logger"),
       NGX_HTTP_MCP_ANYWHERE|NGX_CONF_TAKE1,
-      ngx_conf_set_str_slot,
+      ngx_http_mcp_conf_text,
       NGX_HTTP_LOC_CONF_OFFSET,
       offsetof(ngx_http_mcp_loc_conf_t, bridge.logger),
       NULL },
@@ -805,7 +805,7 @@ ngx_http_mcp_conf_upstream(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     ngx_http_mcp_upstream_t   *u;
     ngx_http_complex_value_t  *uri;
 
-    if (ngx_http_mcp_conf_used(cf, mlcf) != NGX_OK) {
+    if (ngx_http_mcp_conf_used(cf) != NGX_OK) {
         return NGX_CONF_ERROR;
     }
 
@@ -1075,7 +1075,7 @@ ngx_http_mcp_conf_upstream_timeout(ngx_conf_t *cf, ngx_command_t *cmd,
     ngx_uint_t   i, twice;
     ngx_msec_t  *slot;
 
-    if (ngx_http_mcp_conf_used(cf, mlcf) != NGX_OK) {
+    if (ngx_http_mcp_conf_used(cf) != NGX_OK) {
         return NGX_CONF_ERROR;
     }
 
@@ -1120,7 +1120,7 @@ ngx_http_mcp_conf_state_key(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
     ngx_str_t  *value;
 
-    if (ngx_http_mcp_conf_used(cf, mlcf) != NGX_OK) {
+    if (ngx_http_mcp_conf_used(cf) != NGX_OK) {
         return NGX_CONF_ERROR;
     }
 
@@ -1154,7 +1154,7 @@ ngx_http_mcp_conf_events(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     ngx_http_mcp_feed_t       *feed;
     ngx_http_complex_value_t  *uri;
 
-    if (ngx_http_mcp_conf_used(cf, mlcf) != NGX_OK) {
+    if (ngx_http_mcp_conf_used(cf) != NGX_OK) {
         return NGX_CONF_ERROR;
     }
 
@@ -1404,7 +1404,7 @@ ngx_http_mcp_conf_invalidate(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     const char      *bad;
     ngx_mcp_rule_t  *rule, one;
 
-    if (ngx_http_mcp_conf_used(cf, mlcf) != NGX_OK) {
+    if (ngx_http_mcp_conf_used(cf) != NGX_OK) {
         return NGX_CONF_ERROR;
     }
 
@@ -1538,7 +1538,7 @@ ngx_http_mcp_conf_server_info(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     ngx_str_t   *value, s;
     ngx_uint_t   i;
 
-    if (ngx_http_mcp_conf_used(cf, mlcf) != NGX_OK) {
+    if (ngx_http_mcp_conf_used(cf) != NGX_OK) {
         return NGX_CONF_ERROR;
     }
 
@@ -1590,7 +1590,7 @@ ngx_http_mcp_conf_deny(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     ngx_uint_t                 i;
     ngx_http_complex_value_t  *cv;
 
-    if (ngx_http_mcp_conf_used(cf, mlcf) != NGX_OK) {
+    if (ngx_http_mcp_conf_used(cf) != NGX_OK) {
         return NGX_CONF_ERROR;
     }
 
@@ -1643,7 +1643,7 @@ ngx_http_mcp_conf_session_limit(ngx_conf_t *cf, ngx_command_t *cmd,
     ngx_int_t   n;
     ngx_str_t  *value, s;
 
-    if (ngx_http_mcp_conf_used(cf, mlcf) != NGX_OK) {
+    if (ngx_http_mcp_conf_used(cf) != NGX_OK) {
         return NGX_CONF_ERROR;
     }
 
@@ -1694,7 +1694,7 @@ ngx_http_mcp_conf_event_buffer(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     ngx_str_t  *value;
     ssize_t     size;
 
-    if (ngx_http_mcp_conf_used(cf, mlcf) != NGX_OK) {
+    if (ngx_http_mcp_conf_used(cf) != NGX_OK) {
         return NGX_CONF_ERROR;
     }
 
@@ -1739,9 +1739,12 @@ ngx_http_mcp_conf_allowed_origins(ngx_conf_t *cf, ngx_command_t *cmd,
 {
     ngx_http_mcp_loc_conf_t *mlcf = conf;
 
-    u_char      *p;
     ngx_str_t   *value, *origin;
     ngx_uint_t   i;
+
+    if (ngx_http_mcp_conf_used(cf) != NGX_OK) {
+        return NGX_CONF_ERROR;
+    }
 
     if (mlcf->origins != NGX_CONF_UNSET_PTR) {
         return "is duplicate";
@@ -1762,12 +1765,8 @@ ngx_http_mcp_conf_allowed_origins(ngx_conf_t *cf, ngx_command_t *cmd,
             continue;
         }
 
-        p = (u_char *) ngx_strstr(value[i].data, "://");
-
         if (ngx_strcmp(value[i].data, "null") != 0
-            && (p == NULL || p == value[i].data
-                || ngx_strchr(p + 3, '/') != NULL || p[3] == '\0'
-                || ngx_strchr(p + 3, '*') != NULL))
+            && !ngx_http_mcp_conf_origin_valid(&value[i]))
         {
             ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
                                "invalid origin \"%V\" in "
@@ -1782,11 +1781,46 @@ ngx_http_mcp_conf_allowed_origins(ngx_conf_t *cf, ngx_command_t *cmd,
             return NGX_CONF_ERROR;
         }
 
-        *origin = value[i];
-        ngx_strlow(origin->data, origin->data, origin->len);
+        *origin = ngx_http_mcp_origin_short(&value[i]);
     }
 
     return NGX_CONF_OK;
+}
+
+
+/* returns whether a browser may send the origin */
+
+static ngx_uint_t
+ngx_http_mcp_conf_origin_valid(ngx_str_t *origin)
+{
+    u_char     *p, *last;
+    ngx_int_t   port;
+    ngx_str_t   host;
+
+    host = ngx_http_mcp_origin_host(origin);
+
+    if (host.len == 0 || host.data[0] == '.') {
+        return 0;
+    }
+
+    for (p = host.data; p < host.data + host.len; p++) {
+
+        if (*p <= ' ' || *p >= 0x7f || ngx_strchr("$*,;\"'\\<>{}|^`", *p)) {
+            return 0;
+        }
+    }
+
+    last = origin->data + origin->len;
+
+    if (p == last) {
+        return 1;
+    }
+
+    /* ":" and digits */
+
+    port = ngx_atoi(p + 1, last - p - 1);
+
+    return port > 0 && port < 65536;
 }
 
 
@@ -1889,33 +1923,4 @@ ngx_http_mcp_conf_value(ngx_conf_t *cf, ngx_str_t *value,
     ccv.complex_value = *cv;
 
     return ngx_http_compile_complex_value(&ccv);
-}
-
-
-/* notes the directive at hand, which access rules should protect */
-
-static ngx_int_t
-ngx_http_mcp_conf_guarded(ngx_conf_t *cf)
-{
-    ngx_str_t                 *value;
-    ngx_http_conf_ctx_t       *ctx;
-    ngx_http_mcp_guarded_t    *g;
-    ngx_http_mcp_main_conf_t  *mmcf;
-
-    ctx = cf->ctx;
-    value = cf->args->elts;
-    mmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_mcp_module);
-
-    g = ngx_array_push(&mmcf->guarded);
-    if (g == NULL) {
-        return NGX_ERROR;
-    }
-
-    g->directive = value[0];
-    g->file = cf->conf_file->file.name.data;
-    g->line = cf->conf_file->line;
-    g->loc_conf = ctx->loc_conf;
-    g->srv_conf = ctx->srv_conf;
-
-    return NGX_OK;
 }

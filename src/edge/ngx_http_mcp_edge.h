@@ -89,6 +89,12 @@ void ngx_http_mcp_pending_delete_send(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
 ngx_uint_t ngx_http_mcp_origin_allowed(ngx_http_request_t *r,
     ngx_http_mcp_loc_conf_t *mlcf, ngx_str_t *origin);
 
+/* returns the host of an Origin; empty: it is none */
+ngx_str_t ngx_http_mcp_origin_host(ngx_str_t *origin);
+
+/* returns an Origin without the default port of its scheme */
+ngx_str_t ngx_http_mcp_origin_short(ngx_str_t *origin);
+
 /*
  * Guards a location with mcp_publish or mcp_status, which only web pages of
  * allowed origins may ask.  NGX_DECLINED: the request is allowed; else the

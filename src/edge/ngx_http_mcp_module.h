@@ -58,7 +58,7 @@ typedef struct {
 } ngx_http_mcp_zone_t;
 
 
-/* an mcp_publish or mcp_status, which access rules should protect */
+/* a directive that is checked after the whole configuration is read */
 
 typedef struct {
     ngx_str_t                   directive;
@@ -66,16 +66,18 @@ typedef struct {
     ngx_uint_t                  line;
     void                      **srv_conf;
     void                      **loc_conf;
-} ngx_http_mcp_guarded_t;
+} ngx_http_mcp_directive_t;
 
 
 typedef struct {
     ngx_array_t                 zones;        /* ngx_http_mcp_zone_t * */
     ngx_array_t                 endpoints;    /* ngx_http_mcp_loc_conf_t * */
-    ngx_array_t                 used;         /* ngx_http_mcp_loc_conf_t *,
-                                                 those with "used" */
+    ngx_array_t                 used;         /* ngx_http_mcp_directive_t: in
+                                                 locations, for what is there */
     ngx_array_t                 publishers;   /* ..._publish_conf_t * */
-    ngx_array_t                 guarded;      /* ngx_http_mcp_guarded_t */
+    ngx_array_t                 guarded;      /* ngx_http_mcp_directive_t: those
+                                                 that access rules should
+                                                 protect */
     ngx_array_t                 bridges;      /* ngx_http_mcp_bridge_t *, of
                                                  the endpoints */
     uint64_t                    epoch;        /* of this configuration */
@@ -120,18 +122,21 @@ typedef struct {
 } ngx_http_mcp_endpoint_worker_t;
 
 
+/* what a location holds; bits */
+
+#define NGX_HTTP_MCP_HOLDS_ENDPOINT  0x01
+#define NGX_HTTP_MCP_HOLDS_PUBLISH   0x02
+#define NGX_HTTP_MCP_HOLDS_STATUS    0x04
+
+
 typedef struct ngx_http_mcp_loc_conf_s  ngx_http_mcp_loc_conf_t;
 
 struct ngx_http_mcp_loc_conf_s {
     ngx_uint_t                  endpoint;     /* mcp_endpoint is here */
-    ngx_uint_t                  holds;        /* an endpoint is here or in a
-                                                 location inside */
+    ngx_uint_t                  holds;        /* NGX_HTTP_MCP_HOLDS_*: here or
+                                                 in a location inside */
+    ngx_uint_t                  warned;       /* of a directive without use */
     ngx_http_mcp_loc_conf_t    *outer;        /* location around this one */
-
-    ngx_str_t                   used;         /* first directive here that only
-                                                 endpoints use */
-    u_char                     *used_file;
-    ngx_uint_t                  used_line;
 
     ngx_mcp_zone_t             *zone;
     ngx_str_t                   name;         /* the endpoint's identity */

@@ -11,7 +11,6 @@
 #include "ngx_http_mcp_edge.h"
 
 
-static ngx_str_t ngx_http_mcp_origin_host(ngx_str_t *origin);
 static ngx_uint_t ngx_http_mcp_loopback(ngx_str_t *host);
 static ngx_uint_t ngx_http_mcp_server_name(ngx_array_t *names,
     ngx_str_t *host);
@@ -26,7 +25,7 @@ ngx_http_mcp_origin_allowed(ngx_http_request_t *r,
     ngx_http_mcp_loc_conf_t *mlcf, ngx_str_t *origin)
 {
     u_char      *p;
-    ngx_str_t    host, *value;
+    ngx_str_t    host, same, *value;
     ngx_uint_t   i;
 
     if (mlcf->origins_any) {
@@ -35,11 +34,11 @@ ngx_http_mcp_origin_allowed(ngx_http_request_t *r,
 
     if (mlcf->origins) {
         value = mlcf->origins->elts;
+        same = ngx_http_mcp_origin_short(origin);
 
         for (i = 0; i < mlcf->origins->nelts; i++) {
-            if (value[i].len == origin->len
-                && ngx_strncasecmp(value[i].data, origin->data, origin->len)
-                   == 0)
+            if (value[i].len == same.len
+                && ngx_strncasecmp(value[i].data, same.data, same.len) == 0)
             {
                 return 1;
             }
@@ -74,9 +73,35 @@ ngx_http_mcp_origin_allowed(ngx_http_request_t *r,
 }
 
 
+/* cuts the default port, which browsers leave out */
+
+ngx_str_t
+ngx_http_mcp_origin_short(ngx_str_t *origin)
+{
+    ngx_str_t  value;
+
+    value = *origin;
+
+    if (value.len > 11 && ngx_strncasecmp(value.data, (u_char *) "https://", 8)
+                          == 0
+        && ngx_strncmp(value.data + value.len - 4, ":443", 4) == 0)
+    {
+        value.len -= 4;
+
+    } else if (value.len > 9
+               && ngx_strncasecmp(value.data, (u_char *) "http://", 7) == 0
+               && ngx_strncmp(value.data + value.len - 3, ":80", 3) == 0)
+    {
+        value.len -= 3;
+    }
+
+    return value;
+}
+
+
 /* SCHEME "://" HOST [":" PORT], nothing else (RFC 6454, section 7) */
 
-static ngx_str_t
+ngx_str_t
 ngx_http_mcp_origin_host(ngx_str_t *origin)
 {
     u_char     *p, *last;
