@@ -289,6 +289,18 @@ is(post($m)->{status}, 202, 'a notification with an envelope');
 is(said(post($m, { 'MCP-Protocol-Version' => '2025-11-25' })), '400 -32020',
    'that has another version');
 
+for my $version ('2025-11-25', 'v"9') {
+    $m = message('notifications/cancelled', {},
+                 'io.modelcontextprotocol/protocolVersion' => $version);
+    delete $m->{id};
+    $r = post($m, { 'MCP-Protocol-Version' => $version });
+    is(said($r), '400 -32022', "of a version that is not offered: $version");
+    is_deeply($r->{json}{error}{data},
+              { supported => ['2026-07-28'], requested => $version },
+              'with what is');
+    ok(!exists $r->{json}{id}, 'and without an id');
+}
+
 
 # results
 

@@ -464,6 +464,40 @@ for my $method (qw(GET DELETE)) {
             404, -32001, 'none', "$method: session of another endpoint");
 }
 
+# headers that are there twice
+
+for (['Mcp-Session-Id', $s->id, 'nope'], ['Mcp-Session-Id', 'nope', $s->id],
+     ['Mcp-Session-Id', $s->id, $s_b->id], ['Mcp-Session-Id', $s->id, ''],
+     ['MCP-Protocol-Version', '2025-11-25', '2025-06-18'],
+     ['MCP-Protocol-Version', '1999-01-01', '2025-11-25'],
+     ['Last-Event-ID', 'a', 'b'])
+{
+    my ($name, @values) = @$_;
+    my @sid = $name eq 'Mcp-Session-Id' ? () : ('Mcp-Session-Id' => $s->id);
+
+    refused($t->post('/mcp', [@json, @sid, $name => \@values], $ping),
+            400, -32000, 7, "twice, $name: @values");
+    refused($t->get('/mcp', [Accept => 'text/event-stream', @sid,
+                             $name => \@values]),
+            400, -32000, 'none', 'and of a GET');
+}
+
+refused($t->post('/mcp', [@json, 'Mcp-Session-Id' => $s->id,
+                          Origin => $_], $ping), 403, -32000, 'none',
+        "twice, Origin: @$_")
+    for map { [@$_], [reverse @$_] }
+        [ 'https://agents.example.com', 'https://evil.example' ],
+        [ 'https://evil.example', '' ];
+
+refused($t->post('/mcp', [@json, 'Mcp-Session-Id' => $s->id . ', ' . $s->id],
+                 $ping), 404, -32001, 7, 'two ids in one header');
+
+is($t->post('/mcp', [@json, map { ($_->[0] => [($_->[1]) x 2]) }
+                            ['Mcp-Session-Id', $s->id],
+                            ['MCP-Protocol-Version', '2025-11-25'],
+                            ['Origin', 'https://agents.example.com']], $ping)
+   ->{status}, 200, 'equal ones mean what one means');
+
 $r = send_raw($s, '{"jsonrpc":"2.0","id":"nobody asked","result":{}}');
 is($r->{status}, 202, 'response to no request: 202');
 is($r->{body}, '', 'and no body');

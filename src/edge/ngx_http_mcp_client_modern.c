@@ -342,7 +342,9 @@ static ngx_int_t
 ngx_http_mcp_modern_client_notification(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx)
 {
-    ngx_int_t  refusal;
+    u_char     *p;
+    ngx_int_t   refusal;
+    ngx_str_t   requested;
 
     if (ctx->message->modern
         && ngx_http_mcp_modern_client_version(r, ctx, &refusal) != NGX_OK)
@@ -350,7 +352,24 @@ ngx_http_mcp_modern_client_notification(ngx_http_request_t *r,
         return refusal;
     }
 
-    return ngx_http_mcp_answer(r, NGX_HTTP_ACCEPTED, NULL);
+    /* the header has the version of the envelope, if there is one */
+
+    if (ctx->header_version.len == 0
+        || (NGX_HTTP_MCP_VERSION(ctx->header_revision) & ctx->conf->versions
+            & NGX_HTTP_MCP_MODERN_VERSIONS))
+    {
+        return ngx_http_mcp_answer(r, NGX_HTTP_ACCEPTED, NULL);
+    }
+
+    p = ngx_pnalloc(r->pool, ngx_mcp_json_escaped_len(&ctx->header_version));
+    if (p == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    requested.data = p;
+    requested.len = ngx_mcp_json_escape(p, &ctx->header_version) - p;
+
+    return ngx_http_mcp_modern_client_unsupported(r, &requested);
 }
 
 

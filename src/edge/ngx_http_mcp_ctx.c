@@ -44,9 +44,10 @@ ngx_http_mcp_get_ctx(ngx_http_request_t *r, ngx_http_mcp_loc_conf_t *mlcf)
 
     ngx_http_mcp_read_headers(r, ctx);
 
-    ctx->origin_ok = ctx->header_origin.len == 0
-                     || ngx_http_mcp_origin_allowed(r, mlcf,
-                                                    &ctx->header_origin);
+    ctx->origin_ok = !ctx->origins_differ
+                     && (ctx->header_origin.len == 0
+                         || ngx_http_mcp_origin_allowed(r, mlcf,
+                                                        &ctx->header_origin));
     return ctx;
 }
 

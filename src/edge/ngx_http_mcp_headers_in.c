@@ -12,10 +12,18 @@
 #include "ngx_http_mcp_header_iter.h"
 
 
+/* what was there of a header when it comes */
+#define NGX_HTTP_MCP_HEADER_NONE   0
+#define NGX_HTTP_MCP_HEADER_SAME   1
+#define NGX_HTTP_MCP_HEADER_OTHER  2
+
+
 /* the rank of a range without "*", the highest */
 #define NGX_HTTP_MCP_RANK_EXACT  6
 
 
+static ngx_uint_t ngx_http_mcp_read_header(ngx_str_t *value,
+    ngx_table_elt_t *h);
 static void ngx_http_mcp_parse_accept(ngx_str_t *accept, ngx_uint_t *json,
     ngx_uint_t *sse);
 static ngx_uint_t ngx_http_mcp_weight_zero(u_char *p, u_char *last);
@@ -47,7 +55,7 @@ ngx_http_mcp_find_header(ngx_http_request_t *r, ngx_str_t *name)
 void
 ngx_http_mcp_read_headers(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 {
-    ngx_uint_t                  accepts, json, sse;
+    ngx_uint_t                  accepts, json, sse, was;
     ngx_table_elt_t            *h;
     ngx_http_mcp_header_iter_t  iter;
 
@@ -67,7 +75,11 @@ ngx_http_mcp_read_headers(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
                 accepts = 1;
 
             } else if (ngx_memcmp(h->lowcase_key, "origin", 6) == 0) {
-                ctx->header_origin = ngx_http_mcp_trim(h->value);
+                was = ngx_http_mcp_read_header(&ctx->header_origin, h);
+
+                if (was == NGX_HTTP_MCP_HEADER_OTHER) {
+                    ctx->origins_differ = 1;
+                }
             }
 
             break;
@@ -75,8 +87,8 @@ ngx_http_mcp_read_headers(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
         case sizeof("mcp-name") - 1:
 
             if (ngx_memcmp(h->lowcase_key, "mcp-name", 8) == 0) {
-                ctx->header_twice |= (ctx->header_name.data != NULL);
-                ctx->header_name = ngx_http_mcp_trim(h->value);
+                was = ngx_http_mcp_read_header(&ctx->header_name, h);
+                ctx->header_twice |= was;
             }
 
             break;
@@ -84,8 +96,8 @@ ngx_http_mcp_read_headers(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
         case sizeof("mcp-method") - 1:
 
             if (ngx_memcmp(h->lowcase_key, "mcp-method", 10) == 0) {
-                ctx->header_twice |= (ctx->header_method.data != NULL);
-                ctx->header_method = ngx_http_mcp_trim(h->value);
+                was = ngx_http_mcp_read_header(&ctx->header_method, h);
+                ctx->header_twice |= was;
             }
 
             break;
@@ -93,7 +105,11 @@ ngx_http_mcp_read_headers(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
         case sizeof("last-event-id") - 1:
 
             if (ngx_memcmp(h->lowcase_key, "last-event-id", 13) == 0) {
-                ctx->header_last_event = ngx_http_mcp_trim(h->value);
+                was = ngx_http_mcp_read_header(&ctx->header_last_event, h);
+
+                if (was == NGX_HTTP_MCP_HEADER_OTHER) {
+                    ctx->header_differs = "Last-Event-ID";
+                }
             }
 
             break;
@@ -101,7 +117,11 @@ ngx_http_mcp_read_headers(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
         case sizeof("mcp-session-id") - 1:
 
             if (ngx_memcmp(h->lowcase_key, "mcp-session-id", 14) == 0) {
-                ctx->header_session = ngx_http_mcp_trim(h->value);
+                was = ngx_http_mcp_read_header(&ctx->header_session, h);
+
+                if (was == NGX_HTTP_MCP_HEADER_OTHER) {
+                    ctx->header_differs = "Mcp-Session-Id";
+                }
             }
 
             break;
@@ -109,8 +129,13 @@ ngx_http_mcp_read_headers(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
         case sizeof("mcp-protocol-version") - 1:
 
             if (ngx_memcmp(h->lowcase_key, "mcp-protocol-version", 20) == 0) {
-                ctx->header_twice |= (ctx->header_version.data != NULL);
-                ctx->header_version = ngx_http_mcp_trim(h->value);
+                was = ngx_http_mcp_read_header(&ctx->header_version, h);
+                ctx->header_twice |= was;
+
+                if (was == NGX_HTTP_MCP_HEADER_OTHER) {
+                    ctx->header_differs = "MCP-Protocol-Version";
+                }
+
                 ctx->header_revision =
                                    ngx_mcp_revision_parse(&ctx->header_version);
             }
@@ -126,6 +151,25 @@ ngx_http_mcp_read_headers(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
     if (!accepts || (sse & 1)) {
         ctx->accept |= NGX_HTTP_MCP_ACCEPT_SSE;
     }
+}
+
+
+/* keeps the first value; returns NGX_HTTP_MCP_HEADER_* */
+
+static ngx_uint_t
+ngx_http_mcp_read_header(ngx_str_t *value, ngx_table_elt_t *h)
+{
+    ngx_str_t  s;
+
+    s = ngx_http_mcp_trim(h->value);
+
+    if (value->data == NULL) {
+        *value = s;
+        return NGX_HTTP_MCP_HEADER_NONE;
+    }
+
+    return ngx_mcp_equal(value, &s) ? NGX_HTTP_MCP_HEADER_SAME
+                                    : NGX_HTTP_MCP_HEADER_OTHER;
 }
 
 

@@ -241,8 +241,12 @@ typedef struct {
     ngx_str_t                   header_method;
     ngx_str_t                   header_name;
     ngx_mcp_revision_e          header_revision;  /* by header_version */
-    ngx_uint_t                  header_twice; /* one of these headers, but not
-                                                 Origin, came twice */
+    ngx_uint_t                  header_twice; /* Mcp-Method, Mcp-Name or
+                                                 MCP-Protocol-Version came
+                                                 twice */
+    const char                 *header_differs;  /* a header that sessions use
+                                                    and that came twice with
+                                                    different values, or NULL */
     ngx_uint_t                  accept;       /* NGX_HTTP_MCP_ACCEPT_* */
 
     /* values of variables, decoded, without control characters */
@@ -313,6 +317,7 @@ typedef struct {
     unsigned                    reading:1;      /* body is being read */
     unsigned                    responded:1;    /* the module has responded */
     unsigned                    refused:1;      /* body replaced by filters */
+    unsigned                    origins_differ:1;  /* Origin came twice */
     unsigned                    origin_ok:1;
     unsigned                    tool_error:1;
     unsigned                    background:1;

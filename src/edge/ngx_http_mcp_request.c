@@ -19,6 +19,8 @@
 static ngx_int_t ngx_http_mcp_preflight(ngx_http_request_t *r);
 static ngx_int_t ngx_http_mcp_refuse_form(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx);
+static ngx_int_t ngx_http_mcp_refuse_header(ngx_http_request_t *r,
+    const char *name);
 static void ngx_http_mcp_body_handler(ngx_http_request_t *r);
 static ngx_int_t ngx_http_mcp_gather_body(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx);
@@ -276,6 +278,10 @@ ngx_http_mcp_refuse_form(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
                                    "mcp_allowed_origins");
     }
 
+    if (ctx->header_differs && !ctx->client->sessionless) {
+        return ngx_http_mcp_refuse_header(r, ctx->header_differs);
+    }
+
     if (r->method != NGX_HTTP_POST && ctx->client->get == NULL) {
         return ngx_http_mcp_not_allowed(r, "the method must be POST: this "
                                         "endpoint has no sessions");
@@ -324,6 +330,28 @@ ngx_http_mcp_refuse_form(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
         return ngx_http_mcp_not_allowed(r, "the method must be POST, GET or "
                                         "DELETE");
     }
+}
+
+
+/* nginx's variables, an upstream's choice or a log may have the other value */
+
+static ngx_int_t
+ngx_http_mcp_refuse_header(ngx_http_request_t *r, const char *name)
+{
+    u_char  *why;
+    size_t   len;
+
+    len = ngx_strlen(name) + sizeof(" is there twice, with different values");
+
+    why = ngx_pnalloc(r->pool, len);
+    if (why == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    ngx_sprintf(why, "%s is there twice, with different values%Z", name);
+
+    return ngx_http_mcp_refuse(r, NGX_HTTP_BAD_REQUEST, NGX_MCP_REFUSED,
+                               (char *) why);
 }
 
 
