@@ -18,6 +18,13 @@ my %no_id = map { $_ => {
                data => { n => [1] } },
 } } qw(none null);
 
+# errors with codes that are no integer, and 0
+
+my %codes = map { $_->[0] => $_->[1] }
+    ['zero', '"code":0,'], ['a string', '"code":"-32001",'],
+    ['a fraction', '"code":-1.5,'], ['none', ''],
+    ['too large', '"code":99999999999999999999,'];
+
 my $html = "<html>\r\n\t<b>No\x01 credit</b> \xff\xc3\xa9" . 'x' x 5000;
 
 sub faulty {
@@ -52,6 +59,10 @@ my %handlers = ('tools/call' => sub {
     my ($r) = @_;
     my $name = $r->{json}{params}{name};
     return sized($r) if $name eq 'sized';
+    return [http => 200, { 'Content-Type' => 'application/json' },
+            qq({"jsonrpc":"2.0","id":$r->{json}{id},)
+            . qq("error":{$codes{$name}"message":"m"}})]
+        if exists $codes{$name};
     return faulty($r);
 }, 'tools/list' => { tools => [] }, 'logging/setLevel' => {});
 
@@ -142,6 +153,8 @@ for my $kind (qw(legacy rpc)) {
         is($r->{http}{status}, $ours, "$name, an error with code 0: status");
         is_deeply($r->{error}, { code => 0, message => 'x' },
                   'the error is theirs');
+        ok((wait_for { $t->slurp('call.log') =~ /^$r->{id} 0 $ours$/m }),
+           'its code is in $mcp_error');
     }
 
     for my $id (qw(none null)) {
@@ -156,6 +169,14 @@ for my $kind (qw(legacy rpc)) {
     my $last = $s->{next} - 1;
     ok((wait_for { $t->slurp('call.log') =~ /^$last -32099 200$/m }),
        'its code is in $mcp_error');
+
+    for (sort keys %codes) {
+        my $r = $s->tool($_);
+
+        is($r->{error}{message}, 'm', "$kind, a code that is $_: passed on");
+        ok((wait_for { $t->slurp('call.log') =~ /^$r->{id} 0 200$/m }),
+           'and 0 in $mcp_error');
+    }
 
     my $r = $s->tool('x', { status => 200, html => 1 });
     is($r->{http}{status}, 502, "$kind, HTML with 200: 502");

@@ -153,6 +153,14 @@ my @faults = (
     ['the id as a string' => 200, 'ok', sub {
         [json => { jsonrpc => '2.0', id => "$_[0]{json}{id}",
                    result => { content => [] } }] }],
+    ['the id as a fraction' => 200, 'ok', sub {
+        [http => 200, { 'Content-Type' => 'application/json' },
+         ok_json($_[0]) =~ s/("id":\d+)/$1.0/r] }],
+    ['the id as a fraction on a stream' => 200, 'ok', sub {
+        ([sse => {}], [event => ok_json($_[0]) =~ s/("id":\d+)/$1.00/r]) }],
+    ['another number than the id' => 502, -32603, sub {
+        [http => 200, { 'Content-Type' => 'application/json' },
+         ok_json($_[0]) =~ s/("id":\d+)/$1.01/r] }],
     ['the id as a string on a stream' => 200, 'ok', sub {
         ([sse => {}],
          [event => { jsonrpc => '2.0', id => "$_[0]{json}{id}",

@@ -297,6 +297,7 @@ ngx_http_mcp_reply_send(ngx_http_request_t *r, ngx_str_t *id,
     }
 
     ctx->error = reply->code;
+    ctx->failed = 1;
     status = reply->status;
 
     if (reply->nparts == 0) {

@@ -726,6 +726,7 @@ ngx_http_mcp_call_reply(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
 
     if (reply->status) {
         call->ctx->error = reply->code;
+        call->ctx->failed = 1;
     }
 
     ngx_http_mcp_call_text(call, reply, &text);

@@ -881,12 +881,11 @@ ngx_http_mcp_forward_note(ngx_http_mcp_call_t *call, ngx_str_t *text)
         return;
     }
 
+    call->ctx->failed = 1;
+
     if (text) {
         code = ngx_mcp_json_span(json, NGX_MCP_PATH_ERROR_CODE, text->data);
-
-        if (code.len) {
-            call->ctx->error = ngx_http_mcp_error_code(&code);
-        }
+        call->ctx->error = ngx_http_mcp_error_code(&code);
     }
 
     ngx_http_mcp_call_unsubscribe(call);
@@ -1036,6 +1035,7 @@ ngx_http_mcp_call_own_list(ngx_http_mcp_call_t *call, ngx_str_t *result)
     }
 
     call->ctx->error = 0;
+    call->ctx->failed = 0;
 
     return NGX_OK;
 }

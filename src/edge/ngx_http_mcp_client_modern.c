@@ -1161,7 +1161,7 @@ ngx_http_mcp_modern_client_failed(ngx_http_request_t *r,
     *status = NGX_HTTP_OK;
 
     raw = ngx_mcp_json_span(json, NGX_MCP_PATH_ERROR_CODE, text->data);
-    code = raw.len ? ngx_http_mcp_error_code(&raw) : 0;
+    code = ngx_http_mcp_error_code(&raw);
     n = 0;
 
     if (code == NGX_MCP_METHOD_NOT_FOUND) {
@@ -1275,6 +1275,7 @@ ngx_http_mcp_modern_client_pages(ngx_http_mcp_ctx_t *ctx, ngx_str_t *error,
         }
 
         ctx->error = 0;
+        ctx->failed = 0;
         *status = 0;
 
         *text = ngx_mcp_result_compose(pool, &call->message->id, &result);

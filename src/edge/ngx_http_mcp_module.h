@@ -260,7 +260,8 @@ typedef struct {
     ngx_str_t                   upstream;     /* name of the upstream that
                                                  answered */
     ngx_uint_t                  upstream_revision;  /* of its initialize */
-    ngx_int_t                   error;        /* JSON-RPC code */
+    ngx_int_t                   error;        /* JSON-RPC code; 0: see
+                                                 "failed" */
     ngx_uint_t                  events_sent;
 
     ngx_str_t                   principal;    /* of a caller without session,
@@ -317,6 +318,8 @@ typedef struct {
     unsigned                    reading:1;      /* body is being read */
     unsigned                    responded:1;    /* the module has responded */
     unsigned                    refused:1;      /* body replaced by filters */
+    unsigned                    failed:1;       /* an upstream answered with an
+                                                   error of any code */
     unsigned                    origins_differ:1;  /* Origin came twice */
     unsigned                    origin_ok:1;
     unsigned                    tool_error:1;

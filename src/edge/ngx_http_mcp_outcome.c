@@ -225,11 +225,18 @@ ngx_http_mcp_outcome_refusal(ngx_http_request_t *r, ngx_str_t *id,
 ngx_int_t
 ngx_http_mcp_error_code(ngx_str_t *code)
 {
-    if (code->len > 1 && code->data[0] == '-') {
-        return - ngx_atoi(code->data + 1, code->len - 1);
+    ngx_int_t   n;
+    ngx_uint_t  minus;
+
+    minus = (code->len && code->data[0] == '-');
+
+    n = ngx_atoi(code->data + minus, code->len - minus);
+
+    if (n == NGX_ERROR) {
+        return 0;
     }
 
-    return ngx_atoi(code->data, code->len);
+    return minus ? -n : n;
 }
 
 

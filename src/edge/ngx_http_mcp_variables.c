@@ -265,7 +265,7 @@ ngx_http_mcp_value_error(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
         return NGX_OK;
     }
 
-    if (ctx->error) {
+    if (ctx->error || ctx->failed) {
         return ngx_http_mcp_value_number(r, ctx->error, value);
     }
 

@@ -48,6 +48,7 @@ static void ngx_http_mcp_capture_single(ngx_http_mcp_exchange_t *x,
     ngx_str_t *text);
 static void ngx_http_mcp_capture_id(ngx_http_mcp_exchange_t *x,
     ngx_str_t *text);
+static ngx_int_t ngx_http_mcp_capture_zeros(u_char *p, u_char *last);
 static void ngx_http_mcp_capture_whole(ngx_http_mcp_exchange_t *x,
     ngx_str_t *text);
 static void ngx_http_mcp_capture_message(ngx_http_mcp_exchange_t *x,
@@ -873,20 +874,23 @@ ngx_http_mcp_capture_single(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
 
 
 /*
- * If the request's id was a number and the answer has it as a string, makes it
- * a number again.
+ * If the request's id was a number and the answer has it as a string ("7") or
+ * as a fraction (7.0), makes it the same number again.
  */
 
 static void
 ngx_http_mcp_capture_id(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
 {
+    size_t           len;
     u_char          *p;
     ngx_str_t       *id;
     ngx_mcp_span_t  *span;
 
     span = &x->scan->members[NGX_MCP_PATH_ID];
 
-    if (span->type != NGX_MCP_JSON_STRING || x->scope == NULL
+    if (x->scope == NULL
+        || (span->type != NGX_MCP_JSON_STRING
+            && span->type != NGX_MCP_JSON_NUMBER)
         || x->scan->members[NGX_MCP_PATH_METHOD].type != NGX_MCP_JSON_ABSENT)
     {
         return;
@@ -895,10 +899,28 @@ ngx_http_mcp_capture_id(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
     id = &x->scope->request_id;
     p = text->data + span->start;
 
-    if (id->len == 0 || id->data[0] == '"'
-        || span->end - span->start != id->len + 2
-        || ngx_memcmp(p + 1, id->data, id->len) != 0)
-    {
+    len = span->end - span->start;
+
+    if (id->len == 0 || id->data[0] == '"' || len < id->len + 2) {
+        return;
+    }
+
+    if (span->type == NGX_MCP_JSON_NUMBER) {
+
+        if (ngx_memcmp(p, id->data, id->len) != 0 || p[id->len] != '.'
+            || ngx_http_mcp_capture_zeros(p + id->len + 1, p + len)
+               != NGX_OK)
+        {
+            return;
+        }
+
+        ngx_memset(p + id->len, ' ', len - id->len);
+        span->end = span->start + id->len;
+
+        return;
+    }
+
+    if (len != id->len + 2 || ngx_memcmp(p + 1, id->data, id->len) != 0) {
         return;
     }
 
@@ -908,6 +930,19 @@ ngx_http_mcp_capture_id(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
     span->start++;
     span->end--;
     span->type = NGX_MCP_JSON_NUMBER;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_capture_zeros(u_char *p, u_char *last)
+{
+    while (p < last) {
+        if (*p++ != '0') {
+            return NGX_DECLINED;
+        }
+    }
+
+    return NGX_OK;
 }
 
 
