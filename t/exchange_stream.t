@@ -963,7 +963,14 @@ for my $o ([], [accept => 'application/json']) {
     $up->clear;
 
     if (@$o) {
-        ok($s->tool('early and lost')->{error}, 'a call that is lost: fails');
+        my $r = $s->tool('early and lost');
+
+        is("$r->{http}{status} $r->{error}{code}", '502 -32603',
+           'a call that is lost: the upstream failed');
+        like($r->{error}{message}, qr/did not resume.* may have run/,
+             'the message says how');
+        like($t->log, qr/\[error\].* "up" ended its stream .* with status 400/,
+             'and the log does');
 
     } else {
         my $sse = $s->stream('tools/call', { name => 'early and lost' });

@@ -78,6 +78,23 @@ ngx_http_mcp_outcome_status(ngx_http_request_t *r, ngx_http_mcp_exchange_t *x,
         return status;
     }
 
+    if (x->method == NGX_HTTP_GET && x->last_event_id.len
+        && x->status != NGX_HTTP_UNAUTHORIZED
+        && x->status != NGX_HTTP_FORBIDDEN)
+    {
+        ngx_log_error(x->level, r->connection->log, 0,
+                      "mcp upstream \"%V\" ended its stream without an "
+                      "answer, and answered the GET that resumes it with "
+                      "status %ui; it should offer that stream, or send no "
+                      "event ids", &x->name, x->status);
+
+        ngx_str_set(message, "the upstream ended its stream without an answer "
+                             "and did not resume it; the request may have "
+                             "run");
+
+        return x->status == NGX_HTTP_GATEWAY_TIME_OUT ? x->status : status;
+    }
+
     message->data = ngx_pnalloc(r->pool, NGX_INT_T_LEN + 64);
     if (message->data == NULL) {
         ngx_str_null(message);
