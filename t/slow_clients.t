@@ -43,6 +43,15 @@ my %tools = (
 
     stream => sub { ([sse => {}], $note, [event => answer($_[0])]) },
 
+    # the answer in several lines, and the ends of lines in two pieces
+    lines => sub {
+        my ($r) = @_;
+        my $text = answer($r) =~ s/,/,\n/gr =~ s/\n/\r\ndata:/gr;
+        my @part = split /(?<=\r)/, "event:message\r\ndata:$text\r\n\r\n";
+
+        return ([sse => {}], map { [part => $_], [wait => 0.01] } @part);
+    },
+
     # leaves its stream open behind the answer
     open => sub { ([sse => {}], [event => answer($_[0])], [wait => 0.5]) },
 
@@ -101,6 +110,12 @@ server {
         limit_rate_after 100k;
         sendfile on;
         tcp_nopush on;
+    }
+
+    location = /huge {
+        mcp_endpoint zone=main name=mcp;
+        mcp_upstream up /_up listen=off;
+        mcp_message_limit 64m;
     }
 
     location = /buffered {
@@ -168,6 +183,40 @@ for my $tool (sort keys %tools) {
 
 is(call('json', 300_000, 'text/event-stream'), 300_000,
    'large JSON for who takes streams only');
+
+for my $tool (qw(stream open lines)) {
+    for my $rcvbuf (0, 4096) {
+        my $conn = $t->conn($rcvbuf ? (rcvbuf => $rcvbuf) : ());
+
+        for my $size (65_000, 300_000, 10, 900_000) {
+            is(call($tool, $size, 'text/event-stream', conn => $conn), $size,
+               "$tool: $size, as a stream"
+               . ($rcvbuf ? ', small buffer' : ''));
+        }
+    }
+}
+
+
+# an event takes its size once, in one worker
+
+SKIP: {
+    skip 'the memory of a worker', 6 if $ENV{MCP_SANITIZED};
+
+    for my $accept ($json, 'text/event-stream') {
+        my $before = memory();
+        my $size = 60_000_000;
+
+        my $m = message('stream', $size);
+        my $r = do {
+            local $s->{path} = '/huge';
+            $s->post($m, headers => { Accept => $accept });
+        };
+
+        cmp_ok(length $r->{body}, '>', $size, "$size bytes for $accept");
+        cmp_ok(memory() - $before, '<', 1.25 * $size, 'take no more memory');
+        ok($t->reload && $t->wait_old, 'new workers');
+    }
+}
 
 
 # HTTP/2, through a small window
@@ -243,6 +292,20 @@ is($_->response('POST', stream => 1)->{status}, 200, 'an answer begins')
 $_->close for @left;
 
 done_testing();
+
+
+# the most that workers had, in bytes
+
+sub memory {
+    my $kb = 0;
+
+    for ($t->workers) {
+        $kb += $1 if Mcp::Test::slurp_file("/proc/$_/status")
+                     =~ /^VmHWM:\s+(\d+) kB/m;
+    }
+
+    return 1024 * $kb;
+}
 
 
 sub message {

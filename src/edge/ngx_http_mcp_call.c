@@ -29,6 +29,7 @@
 
 struct ngx_http_mcp_large_s {
     ngx_str_t                 text;
+    ngx_mcp_memory_t          memory;     /* of text */
     ngx_mcp_cursor_t          place;
     ngx_uint_t                flags;      /* NGX_MCP_EVENT_* */
     ngx_http_mcp_large_t     *next;
@@ -53,8 +54,11 @@ static void ngx_http_mcp_call_stream_closed(void *data);
 static void ngx_http_mcp_call_stream_room(void *data);
 static void ngx_http_mcp_call_large(ngx_http_mcp_call_t *call,
     ngx_str_t *text, ngx_mcp_cursor_t *place, ngx_uint_t flags);
+static ngx_int_t ngx_http_mcp_call_copy_large(ngx_http_mcp_call_t *call,
+    ngx_http_mcp_large_t *large);
 static void ngx_http_mcp_call_send_large(ngx_http_mcp_call_t *call);
 static void ngx_http_mcp_call_free_large(ngx_http_mcp_call_t *call);
+static void ngx_http_mcp_call_free_first(ngx_http_mcp_call_t *call);
 static void ngx_http_mcp_call_room(ngx_http_mcp_call_t *call,
     ngx_uint_t room);
 static void ngx_http_mcp_call_left(ngx_http_mcp_call_t *call);
@@ -460,6 +464,10 @@ ngx_http_mcp_call_cleanup(void *data)
     ngx_http_mcp_call_detached_remove(call);
     ngx_http_mcp_call_unregister(call);
     ngx_http_mcp_call_free_large(call);
+
+    if (call->memory.start) {
+        ngx_free(call->memory.start);
+    }
 }
 
 
@@ -963,7 +971,8 @@ ngx_http_mcp_call_large(ngx_http_mcp_call_t *call, ngx_str_t *text,
     ngx_http_mcp_large_t  *large, **last;
 
     if (call->large == NULL) {
-        rc = ngx_http_mcp_stream_send(call->ctx->stream, place, text, flags);
+        rc = ngx_http_mcp_stream_send(call->ctx->stream, place, text,
+                                      &call->memory, flags);
 
         if (rc != NGX_AGAIN) {
             return;
@@ -974,15 +983,21 @@ ngx_http_mcp_call_large(ngx_http_mcp_call_t *call, ngx_str_t *text,
 
     /* the request may live long: this memory is not of its pool */
 
-    large = ngx_alloc(sizeof(ngx_http_mcp_large_t) + text->len,
-                      call->r->connection->log);
+    large = ngx_alloc(sizeof(ngx_http_mcp_large_t), call->r->connection->log);
     if (large == NULL) {
         return;
     }
 
-    large->text.len = text->len;
-    large->text.data = (u_char *) (large + 1);
-    ngx_memcpy(large->text.data, text->data, text->len);
+    large->text = *text;
+    large->memory = call->memory;
+
+    if (large->memory.start) {
+        call->memory.start = NULL;
+
+    } else if (ngx_http_mcp_call_copy_large(call, large) != NGX_OK) {
+        ngx_free(large);
+        return;
+    }
 
     large->place = *place;
     large->flags = flags;
@@ -991,6 +1006,32 @@ ngx_http_mcp_call_large(ngx_http_mcp_call_t *call, ngx_str_t *text,
     for (last = &call->large; *last; last = &(*last)->next) { /* void */ }
 
     *last = large;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_call_copy_large(ngx_http_mcp_call_t *call,
+    ngx_http_mcp_large_t *large)
+{
+    u_char  *p;
+    size_t   size;
+
+    size = NGX_MCP_SSE_FRONT + large->text.len + NGX_MCP_SSE_BEHIND;
+
+    p = ngx_alloc(size, call->r->connection->log);
+    if (p == NULL) {
+        return NGX_ERROR;
+    }
+
+    large->memory.start = p;
+    large->memory.end = p + size;
+
+    p += NGX_MCP_SSE_FRONT;
+
+    ngx_memcpy(p, large->text.data, large->text.len);
+    large->text.data = p;
+
+    return NGX_OK;
 }
 
 
@@ -1004,7 +1045,8 @@ ngx_http_mcp_call_send_large(ngx_http_mcp_call_t *call)
         large = call->large;
 
         rc = ngx_http_mcp_stream_send(call->ctx->stream, &large->place,
-                                      &large->text, large->flags);
+                                      &large->text, &large->memory,
+                                      large->flags);
 
         if (rc == NGX_AGAIN) {
 
@@ -1012,9 +1054,7 @@ ngx_http_mcp_call_send_large(ngx_http_mcp_call_t *call)
             return;
         }
 
-        call->large = large->next;
-
-        ngx_free(large);
+        ngx_http_mcp_call_free_first(call);
     }
 }
 
@@ -1022,14 +1062,25 @@ ngx_http_mcp_call_send_large(ngx_http_mcp_call_t *call)
 static void
 ngx_http_mcp_call_free_large(ngx_http_mcp_call_t *call)
 {
+    while (call->large) {
+        ngx_http_mcp_call_free_first(call);
+    }
+}
+
+
+static void
+ngx_http_mcp_call_free_first(ngx_http_mcp_call_t *call)
+{
     ngx_http_mcp_large_t  *large;
 
-    while (call->large) {
-        large = call->large;
-        call->large = large->next;
+    large = call->large;
+    call->large = large->next;
 
-        ngx_free(large);
+    if (large->memory.start) {
+        ngx_free(large->memory.start);
     }
+
+    ngx_free(large);
 }
 
 

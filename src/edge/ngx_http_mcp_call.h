@@ -162,6 +162,7 @@ struct ngx_http_mcp_call_s {
 
     ngx_http_mcp_stream_owner_t  owner;
     ngx_http_mcp_large_t       *large;        /* messages for the stream */
+    ngx_mcp_memory_t            memory;       /* of a large answer */
 
     ngx_queue_t                 detached_queue;  /* link in "detached" */
     uint64_t                    detached_key; /* calls with the same key are

@@ -892,7 +892,10 @@ ngx_http_mcp_forward_note(ngx_http_mcp_call_t *call, ngx_str_t *text)
 }
 
 
-/* json: the scan of text, or NULL; keep: text stays as long as the request */
+/*
+ * json: the scan of text, or NULL; keep: text stays as long as the request.  A
+ * large text of an event is not copied: its memory becomes that of the call.
+ */
 
 static void
 ngx_http_mcp_forward_answer(ngx_http_mcp_call_t *call, ngx_str_t *text,
@@ -900,6 +903,7 @@ ngx_http_mcp_forward_answer(ngx_http_mcp_call_t *call, ngx_str_t *text,
 {
     u_char                  *data;
     ngx_str_t                result;
+    ngx_mcp_sse_t           *sse;
     ngx_http_mcp_reply_t     reply;
     ngx_http_mcp_forward_t  *forward;
 
@@ -927,7 +931,14 @@ ngx_http_mcp_forward_answer(ngx_http_mcp_call_t *call, ngx_str_t *text,
         return;
     }
 
-    if (!keep && call->response != NGX_HTTP_MCP_CALL_STREAM
+    sse = forward->ureq.x->sse;
+
+    if (!keep && sse && reply.parts[0].data == text->data) {
+        ngx_mcp_sse_take(sse, text, &call->memory);
+    }
+
+    if (!keep && call->memory.start == NULL
+        && call->response != NGX_HTTP_MCP_CALL_STREAM
         && reply.parts[0].data == text->data)
     {
         data = ngx_pstrdup(call->r->pool, text);

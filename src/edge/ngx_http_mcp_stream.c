@@ -69,6 +69,8 @@ static ngx_int_t ngx_http_mcp_stream_gather(ngx_http_mcp_stream_t *s,
     ngx_http_mcp_frames_t *frames, size_t room);
 static u_char *ngx_http_mcp_stream_frame(ngx_http_mcp_stream_t *s, u_char *p,
     ngx_str_t *text);
+static ngx_str_t ngx_http_mcp_stream_frame_large(ngx_http_mcp_stream_t *s,
+    ngx_str_t *text, ngx_mcp_memory_t *memory);
 static ngx_int_t ngx_http_mcp_stream_text(ngx_http_mcp_stream_t *s,
     ngx_str_t *text);
 static ngx_int_t ngx_http_mcp_stream_send_end(ngx_http_mcp_stream_t *s);
@@ -696,11 +698,10 @@ ngx_http_mcp_stream_answer(ngx_http_mcp_stream_t *s, ngx_str_t *text)
 
 ngx_int_t
 ngx_http_mcp_stream_send(ngx_http_mcp_stream_t *s, ngx_mcp_cursor_t *place,
-    ngx_str_t *text, ngx_uint_t flags)
+    ngx_str_t *text, ngx_mcp_memory_t *memory, ngx_uint_t flags)
 {
-    u_char     *buf, *p;
-    size_t      room;
-    ngx_int_t   rc;
+    ngx_int_t  rc;
+    ngx_str_t  frame;
 
     if (s->closed || s->broken) {
         return NGX_ERROR;
@@ -725,29 +726,77 @@ ngx_http_mcp_stream_send(ngx_http_mcp_stream_t *s, ngx_mcp_cursor_t *place,
 
     ngx_http_mcp_stream_queue(s);
 
-    buf = ngx_http_mcp_stream_scratch(NGX_HTTP_MCP_STREAM_HEAD
-                                      + NGX_HTTP_MCP_STREAM_ID + text->len
-                                      + NGX_HTTP_MCP_STREAM_END
-                                      + NGX_HTTP_MCP_STREAM_TAIL, &room);
-    if (buf == NULL) {
+    s->zs.cursor = *place;
+
+    frame = ngx_http_mcp_stream_frame_large(s, text, memory);
+
+    if (frame.data == NULL) {
         s->broken = 1;
         return NGX_ERROR;
     }
-
-    s->zs.cursor = *place;
 
     if (flags & NGX_MCP_EVENT_RESPONSE) {
         s->missed = 0;
         s->answered = 1;
     }
 
-    buf += NGX_HTTP_MCP_STREAM_HEAD;
-    p = ngx_http_mcp_stream_frame(s, buf, text);
-
     ngx_mcp_count(s->streams->zone, NGX_MCP_COUNTER_EVENTS_OUT, 1);
     ngx_http_mcp_stream_count(s, 1);
 
-    return ngx_http_mcp_stream_write(s, buf, p - buf);
+    return ngx_http_mcp_stream_write(s, frame.data, frame.len);
+}
+
+
+/*
+ * Makes a message a frame: in its own memory, which becomes the scratch memory,
+ * or in a copy.  data NULL: no memory.
+ */
+
+static ngx_str_t
+ngx_http_mcp_stream_frame_large(ngx_http_mcp_stream_t *s, ngx_str_t *text,
+    ngx_mcp_memory_t *memory)
+{
+    u_char     *data, *last;
+    size_t      front, behind, len, room;
+    ngx_str_t   frame;
+    u_char      id[NGX_HTTP_MCP_STREAM_ID];
+
+    front = NGX_HTTP_MCP_STREAM_HEAD + NGX_HTTP_MCP_STREAM_ID;
+    behind = NGX_HTTP_MCP_STREAM_END + NGX_HTTP_MCP_STREAM_TAIL;
+
+    data = text->data;
+    last = data + text->len;
+
+    if (memory->start && data >= memory->start + front
+        && last + behind <= memory->end)
+    {
+        ngx_http_mcp_stream_scratch_give(memory);
+
+    } else {
+        ngx_str_null(&frame);
+
+        data = ngx_http_mcp_stream_scratch(front + text->len + behind, &room);
+        if (data == NULL) {
+            return frame;
+        }
+
+        data += front;
+        last = ngx_cpymem(data, text->data, text->len);
+    }
+
+    ngx_mcp_sse_flatten(data, last);
+
+    *last++ = LF;
+    *last++ = LF;
+
+    len = s->client->event(s, id) - id;
+
+    frame.data = data - len;
+    frame.len = last - frame.data;
+
+    ngx_memcpy(frame.data, id, len);
+
+    return frame;
 }
 
 

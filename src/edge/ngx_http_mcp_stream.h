@@ -81,12 +81,15 @@ ngx_uint_t ngx_http_mcp_stream_behind(ngx_http_mcp_stream_t *s,
 
 /*
  * Writes a message that is too large for the log, behind the messages before
- * its place; flags are NGX_MCP_EVENT_*.  NGX_OK: it was taken; NGX_AGAIN: it
- * was not, as mcp_stream_buffer is unsent: call again after owner->room();
- * NGX_ERROR: the stream is about to close.
+ * its place; flags are NGX_MCP_EVENT_*.  If memory has the text, with room
+ * around it, the stream may use this in place of a copy, and sets its start to
+ * NULL.  NGX_OK: the message was taken; NGX_AGAIN: it was not, as
+ * mcp_stream_buffer is unsent: call again after owner->room(); NGX_ERROR: the
+ * stream is about to close.
  */
 ngx_int_t ngx_http_mcp_stream_send(ngx_http_mcp_stream_t *s,
-    ngx_mcp_cursor_t *place, ngx_str_t *text, ngx_uint_t flags);
+    ngx_mcp_cursor_t *place, ngx_str_t *text, ngx_mcp_memory_t *memory,
+    ngx_uint_t flags);
 
 /*
  * Tells the stream that the answer was put on its line.  If bytes are unsent,

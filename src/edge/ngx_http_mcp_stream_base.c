@@ -292,6 +292,20 @@ ngx_http_mcp_stream_scratch_take(u_char *p)
 
 
 void
+ngx_http_mcp_stream_scratch_give(ngx_mcp_memory_t *memory)
+{
+    if (ngx_http_mcp_scratch) {
+        ngx_free(ngx_http_mcp_scratch);
+    }
+
+    ngx_http_mcp_scratch = memory->start;
+    ngx_http_mcp_scratch_size = memory->end - memory->start;
+
+    memory->start = NULL;
+}
+
+
+void
 ngx_http_mcp_stream_sent(ngx_http_mcp_stream_t *s)
 {
     ngx_http_mcp_stream_pace(s, 1);

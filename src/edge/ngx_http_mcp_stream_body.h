@@ -251,6 +251,9 @@ u_char *ngx_http_mcp_stream_scratch(size_t size, size_t *room);
  */
 u_char *ngx_http_mcp_stream_scratch_take(u_char *p);
 
+/* makes this memory the scratch memory, in place of the one before */
+void ngx_http_mcp_stream_scratch_give(ngx_mcp_memory_t *memory);
+
 /*
  * Writes whole lines of SSE, with HEAD and TAIL bytes of room around them.
  * NGX_OK, or NGX_ERROR: the connection is broken.

@@ -37,6 +37,7 @@ static void ngx_mcp_sse_finish(ngx_mcp_sse_t *sse);
 static ngx_uint_t ngx_mcp_sse_dispatch(ngx_mcp_sse_t *sse);
 static void ngx_mcp_sse_reset(ngx_mcp_sse_t *sse);
 static ngx_int_t ngx_mcp_sse_reserve(ngx_mcp_sse_t *sse, size_t n);
+static void ngx_mcp_sse_discard(ngx_mcp_sse_t *sse);
 static u_char *ngx_mcp_sse_eol(u_char *p, u_char *last);
 
 
@@ -204,16 +205,32 @@ failed:
 void
 ngx_mcp_sse_free(ngx_mcp_sse_t *sse)
 {
-    if (sse->buf) {
-        ngx_free(sse->buf);
-        sse->buf = NULL;
-    }
-
+    ngx_mcp_sse_discard(sse);
     ngx_str_null(&sse->data);
 
     sse->len = 0;
-    sse->size = 0;
     sse->state = sse_failed;
+}
+
+
+void
+ngx_mcp_sse_take(ngx_mcp_sse_t *sse, ngx_str_t *text, ngx_mcp_memory_t *memory)
+{
+    if (!sse->ready || text->data != sse->buf
+        || text->len < NGX_MCP_SSE_LARGE)
+    {
+        ngx_memzero(memory, sizeof(ngx_mcp_memory_t));
+        return;
+    }
+
+    memory->start = sse->buf - NGX_MCP_SSE_FRONT;
+    memory->end = sse->buf + sse->size + NGX_MCP_SSE_BEHIND;
+
+    ngx_str_null(&sse->data);
+
+    sse->buf = NULL;
+    sse->len = 0;
+    sse->size = 0;
 }
 
 
@@ -450,19 +467,20 @@ ngx_mcp_sse_reset(ngx_mcp_sse_t *sse)
     ngx_str_null(&sse->name);
 
     if (sse->size > NGX_MCP_SSE_BUFFER_KEPT) {
-        ngx_free(sse->buf);
-        sse->buf = NULL;
-        sse->size = 0;
+        ngx_mcp_sse_discard(sse);
     }
 }
 
 
-/* room for n bytes behind the data */
+/*
+ * Makes room for n bytes behind the data.  realloc() grows a large block
+ * without a copy, as a second block would for a moment take as much again.
+ */
 
 static ngx_int_t
 ngx_mcp_sse_reserve(ngx_mcp_sse_t *sse, size_t n)
 {
-    u_char  *buf;
+    u_char  *p;
     size_t   size;
 
     if (n <= sse->size - sse->len) {
@@ -475,20 +493,40 @@ ngx_mcp_sse_reserve(ngx_mcp_sse_t *sse, size_t n)
         size *= 2;
     }
 
-    buf = ngx_alloc(size, sse->log);
-    if (buf == NULL) {
+    n = NGX_MCP_SSE_FRONT + size + NGX_MCP_SSE_BEHIND;
+
+    if (sse->buf == NULL) {
+        p = ngx_alloc(n, sse->log);
+
+    } else {
+        p = realloc(sse->buf - NGX_MCP_SSE_FRONT, n);
+
+        if (p == NULL) {
+            ngx_log_error(NGX_LOG_EMERG, sse->log, ngx_errno,
+                          "realloc(%uz) failed", n);
+        }
+    }
+
+    if (p == NULL) {
         return NGX_ERROR;
     }
 
-    if (sse->buf) {
-        ngx_memcpy(buf, sse->buf, sse->len + sse->value_len);
-        ngx_free(sse->buf);
-    }
-
-    sse->buf = buf;
+    sse->buf = p + NGX_MCP_SSE_FRONT;
     sse->size = size;
 
     return NGX_OK;
+}
+
+
+static void
+ngx_mcp_sse_discard(ngx_mcp_sse_t *sse)
+{
+    if (sse->buf) {
+        ngx_free(sse->buf - NGX_MCP_SSE_FRONT);
+        sse->buf = NULL;
+    }
+
+    sse->size = 0;
 }
 
 

@@ -16,6 +16,25 @@
 #include "ngx_mcp_core.h"
 
 
+/*
+ * The parser keeps room around the data of an event, so that a stream can
+ * frame a large one in place: bytes in front of it and behind it
+ */
+#define NGX_MCP_SSE_FRONT  128
+#define NGX_MCP_SSE_BEHIND  16
+
+/* the data of an event from which on its memory is given away */
+#define NGX_MCP_SSE_LARGE  65536
+
+
+/* memory of ngx_alloc() with a text in it; start NULL: none */
+
+typedef struct {
+    u_char                 *start;
+    u_char                 *end;
+} ngx_mcp_memory_t;
+
+
 typedef struct {
     ngx_str_t               data;         /* valid until the next feed */
     ngx_str_t               name;         /* of "event:"; empty: "message" */
@@ -27,7 +46,7 @@ typedef struct {
     /* set by the caller after ngx_mcp_sse_init(): leave such events out */
     unsigned                skip:1;
 
-    /* private; buf is from ngx_alloc() and grows with the data */
+    /* private; buf has room around it and grows with the data */
     u_char                 *buf;
     size_t                  len;
     size_t                  size;
@@ -64,6 +83,13 @@ void ngx_mcp_sse_init(ngx_mcp_sse_t *sse, size_t limit, ngx_log_t *log);
  * as empty.
  */
 ngx_int_t ngx_mcp_sse_feed(ngx_mcp_sse_t *sse, u_char **p, u_char *last);
+
+/*
+ * Gives the memory of text away if that is sse->data and large; the caller
+ * frees it.  Else memory->start is NULL.
+ */
+void ngx_mcp_sse_take(ngx_mcp_sse_t *sse, ngx_str_t *text,
+    ngx_mcp_memory_t *memory);
 
 /* frees the buffer */
 void ngx_mcp_sse_free(ngx_mcp_sse_t *sse);

@@ -38,6 +38,13 @@ ngx_alloc(size_t size, ngx_log_t *log)
 }
 
 
+void
+ngx_log_error_core(ngx_uint_t level, ngx_log_t *log, ngx_err_t err,
+    const char *fmt, ...)
+{
+}
+
+
 ngx_pool_t *
 ngx_create_pool(size_t size, ngx_log_t *log)
 {

@@ -278,6 +278,72 @@ sse_large(void)
 }
 
 
+/* the memory of a large event is the caller's, who writes around the data */
+
+static void
+sse_taken(void)
+{
+    int                bad;
+    u_char            *text, *p, *last;
+    size_t             len, head;
+    ngx_str_t          data;
+    ngx_mcp_sse_t      sse;
+    ngx_mcp_memory_t   memory;
+
+    static const char  tail[] = "\r\ndata: b\r\n\r\ndata: c\n\n";
+
+    head = sizeof("data: ") - 1;
+    len = 300000;
+    text = malloc(head + len + sizeof(tail) - 1);
+    last = text + head + len + sizeof(tail) - 1;
+
+    memcpy(text, "data: ", head);
+    memset(text + head, 'x', len);
+    memcpy(text + head + len, tail, sizeof(tail) - 1);
+
+    ngx_mcp_sse_init(&sse, 2 * len, NULL);
+    bad = 0;
+
+    for (p = text; p < text + len; /* void */) {
+        bad += (ngx_mcp_sse_feed(&sse, &p, p + 1000) != NGX_AGAIN);
+    }
+
+    bad += (ngx_mcp_sse_feed(&sse, &p, last) != NGX_OK);
+
+    data = sse.data;
+    bad += (data.len != len + 2 || memcmp(data.data, text + head, len) != 0
+            || memcmp(data.data + len, "\nb", 2) != 0);
+
+    ngx_mcp_sse_take(&sse, &data, &memory);
+    bad += (memory.start == NULL);
+
+    if (memory.start) {
+        memset(data.data - NGX_MCP_SSE_FRONT, 'y', NGX_MCP_SSE_FRONT);
+        memset(data.data + data.len, 'z', NGX_MCP_SSE_BEHIND);
+
+        bad += (data.data - NGX_MCP_SSE_FRONT != memory.start
+                || data.data + data.len + NGX_MCP_SSE_BEHIND > memory.end);
+
+        free(memory.start);
+    }
+
+    ngx_mcp_sse_take(&sse, &data, &memory);
+    bad += (memory.start != NULL || sse.data.len != 0);
+
+    bad += (ngx_mcp_sse_feed(&sse, &p, last) != NGX_OK);
+    data = sse.data;
+    bad += (data.len != 1 || data.data[0] != 'c');
+
+    ngx_mcp_sse_take(&sse, &data, &memory);
+    bad += (memory.start != NULL || sse.data.len != 1);
+
+    ok(bad == 0, "the memory of a large event is taken, of a small it stays");
+
+    ngx_mcp_sse_free(&sse);
+    free(text);
+}
+
+
 /* an event over the limit is left out, but its id counts */
 
 static void
@@ -342,6 +408,7 @@ sse_tests(void)
 {
     sse_splits();
     sse_large();
+    sse_taken();
     sse_skip();
     sse_flat();
 }
