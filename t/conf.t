@@ -209,6 +209,39 @@ refused(two => 'mcp_status main;', qr/write "mcp_status zone=NAME;"/);
 
 refused(location => 'mcp_invalidate "" drop;', qr/is empty; write "\*" for/);
 
+# what becomes JSON, variables and keys
+
+refused(location => $_, qr/is not UTF-8; save the file as UTF-8/)
+    for "mcp_instructions b\xfcro;", "mcp_logger b\xfcro;",
+        "mcp_server_info name=b\xfcro version=1;", "mcp_tenant b\xfcro;",
+        "mcp_upstream b\xfcro /_u;", "mcp_events /b\xfcro;",
+        "mcp_invalidate b\xfcro drop;", "mcp_invalidate a message=\xc3;",
+        "mcp_list_cache on key=b\xfcro;";
+refused(two => "mcp_publish zone=main topic=b\xfcro;", qr/save the file as/);
+refused(two => "mcp_endpoint zone=main name=b\xfcro;",
+        qr/is not UTF-8 .*; write another "name="/);
+refused(two => 'mcp_endpoint zone=main "name=a\nb";', qr/control characters/);
+refused(location => 'mcp_upstream "a\nb" /_u prefix=p;',
+        qr/control characters; remove them/);
+
+($code, $text) = $t->check(conf => "mcp_zone zone=main:2m; server {\n"
+    . "%%LISTEN%% location = /b\xfcro { mcp_endpoint zone=main; } }\n");
+is($code, 1, 'a location that is not UTF-8');
+like($text, qr/in .*:\d+, which defaults to .*; write another "name="/,
+     'does not make the name of an endpoint');
+is((check(location => "mcp_instructions b\xc3\xbcro;"))[0], 0, 'UTF-8');
+
+for (['mcp_server_info name="a" version=1;', 'name="a" of "mcp_server_info"'],
+     ["mcp_list_cache on key='\$uri';", 'key=\'$uri\' of "mcp_list_cache"'],
+     ['mcp_invalidate a message="b";', 'message="b" of "mcp_invalidate"'],
+     ['mcp_server_info "name=a b" version=1;', undef])
+{
+    ($code, $text) = check(location => $_->[0]);
+    is($code, 0, $_->[0]) or diag($text);
+    is($text =~ /\[warn\] the quotes in (.*) become a part of the value; write/
+       ? $1 : undef, $_->[1], 'quotes in the middle are noted');
+}
+
 
 # what works and is hardly meant
 

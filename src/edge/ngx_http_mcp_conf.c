@@ -470,6 +470,15 @@ ngx_http_mcp_merge_endpoint(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf)
         ngx_memcpy(p, clcf->name.data, clcf->name.len);
     }
 
+    if (!ngx_http_mcp_conf_name_valid(&mlcf->name)) {
+        ngx_log_error(NGX_LOG_EMERG, cf->log, 0,
+                      "the name of \"mcp_endpoint\" in %s:%ui, which defaults "
+                      "to the server's name and the location, is not UTF-8 or "
+                      "has control characters; write another \"name=\"",
+                      mlcf->file, mlcf->line);
+        return NGX_CONF_ERROR;
+    }
+
     if (mlcf->origins == NULL && !mlcf->origins_any
         && !ngx_http_mcp_usable_name(cscf))
     {
@@ -965,6 +974,10 @@ ngx_int_t
 ngx_http_mcp_conf_used(ngx_conf_t *cf)
 {
     ngx_http_mcp_main_conf_t  *mmcf;
+
+    if (ngx_http_mcp_conf_utf8(cf) != NGX_OK) {
+        return NGX_ERROR;
+    }
 
     /* outside locations the directive may be meant for later endpoints */
 

@@ -41,16 +41,31 @@ char *ngx_http_mcp_merge_lists(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf);
 
 
 /*
+ * Checks that the arguments of the directive at hand are UTF-8: they become
+ * JSON.  NGX_OK or NGX_ERROR (logged).
+ */
+ngx_int_t ngx_http_mcp_conf_utf8(ngx_conf_t *cf);
+
+/* whether a name is UTF-8 without control characters */
+ngx_uint_t ngx_http_mcp_conf_name_valid(ngx_str_t *name);
+
+/*
  * Notes the directive at hand for a warning: of one that nothing in its
- * location uses, or that no access rule protects.  NGX_OK or NGX_ERROR (no
- * memory).
+ * location uses, or that no access rule protects.  The first checks its
+ * arguments as well.  NGX_OK or NGX_ERROR (logged, or no memory).
  */
 ngx_int_t ngx_http_mcp_conf_used(ngx_conf_t *cf);
 ngx_int_t ngx_http_mcp_conf_guarded(ngx_conf_t *cf);
 
 /*
+ * Warns of arguments NAME="VALUE" from this one on: nginx takes quotes only
+ * around a whole argument.
+ */
+void ngx_http_mcp_conf_quotes(ngx_conf_t *cf, ngx_uint_t first);
+
+/*
  * Checks that no parameter NAME=VALUE is there twice among the arguments from
- * this one on.  NGX_OK or NGX_ERROR (logged).
+ * this one on, and warns of quotes in them.  NGX_OK or NGX_ERROR (logged).
  */
 ngx_int_t ngx_http_mcp_conf_once(ngx_conf_t *cf, ngx_uint_t first);
 

@@ -12,6 +12,7 @@
 
 static char *ngx_http_mcp_conf_advise(ngx_conf_t *cf, char *rc,
     const char *advice);
+static ngx_uint_t ngx_http_mcp_conf_valid(ngx_str_t *text, u_char least);
 
 
 char *
@@ -157,6 +158,81 @@ ngx_http_mcp_conf_bitmask(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     }
 
     return ngx_conf_set_bitmask_slot(cf, cmd, conf);
+}
+
+
+void
+ngx_http_mcp_conf_quotes(ngx_conf_t *cf, ngx_uint_t first)
+{
+    u_char      *p;
+    ngx_str_t   *value;
+    ngx_uint_t   i, level;
+
+    value = cf->args->elts;
+    level = ngx_test_config ? NGX_LOG_WARN : NGX_LOG_NOTICE;
+
+    for (i = first; i < cf->args->nelts; i++) {
+
+        p = (u_char *) ngx_strchr(value[i].data, '=');
+
+        if (p && (p[1] == '"' || p[1] == '\'')) {
+            ngx_conf_log_error(level, cf, 0,
+                               "the quotes in %V of \"%V\" become a part of "
+                               "the value; write none, or write them around "
+                               "the whole parameter", &value[i], &value[0]);
+        }
+    }
+}
+
+
+ngx_int_t
+ngx_http_mcp_conf_utf8(ngx_conf_t *cf)
+{
+    ngx_str_t   *value;
+    ngx_uint_t   i;
+
+    value = cf->args->elts;
+
+    for (i = 1; i < cf->args->nelts; i++) {
+
+        if (!ngx_http_mcp_conf_valid(&value[i], 0)) {
+            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                               "argument %ui of \"%V\" is not UTF-8; save the "
+                               "file as UTF-8", i, &value[0]);
+            return NGX_ERROR;
+        }
+    }
+
+    return NGX_OK;
+}
+
+
+ngx_uint_t
+ngx_http_mcp_conf_name_valid(ngx_str_t *name)
+{
+    return ngx_http_mcp_conf_valid(name, ' ');
+}
+
+
+/* returns whether a text is UTF-8 without characters below this one */
+
+static ngx_uint_t
+ngx_http_mcp_conf_valid(ngx_str_t *text, u_char least)
+{
+    u_char      *p, *last;
+    ngx_uint_t   len;
+
+    last = text->data + text->len;
+
+    for (p = text->data; p < last; p += len) {
+        len = ngx_mcp_utf8_len(p, last);
+
+        if (len == 0 || *p < least) {
+            return 0;
+        }
+    }
+
+    return 1;
 }
 
 

@@ -826,6 +826,13 @@ ngx_http_mcp_conf_upstream(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         return NGX_CONF_ERROR;
     }
 
+    if (!ngx_http_mcp_conf_name_valid(&value[1])) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "the name of \"mcp_upstream\" has control "
+                           "characters; remove them");
+        return NGX_CONF_ERROR;
+    }
+
     if (mlcf->upstreams->nelts == NGX_HTTP_MCP_UPSTREAMS_MAX) {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
                            "\"mcp_upstream %V\" is one more than the %d that "
@@ -1293,7 +1300,9 @@ ngx_http_mcp_conf_publish(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         return "is duplicate";
     }
 
-    if (ngx_http_mcp_conf_once(cf, 1) != NGX_OK) {
+    if (ngx_http_mcp_conf_utf8(cf) != NGX_OK
+        || ngx_http_mcp_conf_once(cf, 1) != NGX_OK)
+    {
         return NGX_CONF_ERROR;
     }
 
@@ -1424,6 +1433,8 @@ ngx_http_mcp_conf_invalidate(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
             return NGX_CONF_ERROR;
         }
     }
+
+    ngx_http_mcp_conf_quotes(cf, 2);
 
     first = mlcf->bridge.invalidate->nelts;
     drop = 0;
@@ -1876,6 +1887,8 @@ ngx_http_mcp_conf_once(ngx_conf_t *cf, ngx_uint_t first)
     u_char      *p;
     ngx_str_t   *value;
     ngx_uint_t   i, j;
+
+    ngx_http_mcp_conf_quotes(cf, first);
 
     value = cf->args->elts;
 
