@@ -477,7 +477,8 @@ server {
     %%LISTEN%%
     server_name a.example;
 
-    location = /http { mcp_endpoint zone=main; }
+    location = /http  { mcp_endpoint zone=main; }
+    location = /http/ { rewrite ^ /http last; }
 
     location = /location {
         mcp_server_info name=location version=2;
@@ -560,6 +561,13 @@ is($t->client(path => '/denied', port => 'b')->initialize->{status}, 403,
    'mcp_deny from server');
 is($t->get('/bare')->{body}, 'bare', 'no endpoint, no change');
 
+my $slash = $t->session(path => '/http/');
+
+is_deeply($slash->call('tools/list')->{result}, { tools => [] },
+          'a slash more, rewritten');
+is($slash->open_get->status, 200, 'its stream');
+is($slash->delete->{status}, 200, 'its end');
+
 
 # what a reload keeps
 
@@ -575,7 +583,7 @@ is($t->session(path => '/http')->{server}{serverInfo}{name}, 'changed',
    'new sessions see it');
 is($http->call('ping')->{http}{status}, 200, 'session is kept');
 
-$t->{conf} = $conf =~ s/location = \/http/location = \/moved/r;
+$t->{conf} = $conf =~ s/location = \/http /location = \/moved /r;
 ok($t->reload, 'reload with a moved endpoint');
 is($http->notify('x')->{status}, 404, 'the old place is no endpoint');
 is($location->call('ping')->{http}{status}, 200, 'others are');
