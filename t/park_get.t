@@ -33,6 +33,12 @@ server {
         mcp_upstream up /_up protocol=legacy listen=off;
     }
 
+    location = /few {
+        mcp_endpoint zone=main name=few;
+        mcp_upstream up /_up protocol=legacy listen=off;
+        mcp_call_limit 4;
+    }
+
     location = /none {
         mcp_endpoint zone=main;
         mcp_upstream none /_none protocol=legacy listen=off;
@@ -312,6 +318,37 @@ $up->drop;
 $up->set(forget => 1);
 is(said(again(call('@ask', on => $there))), '200 complete',
    'in a new session of the upstream');
+
+
+# a client with ever new credentials has so many sessions there as calls
+
+{
+    my $with = sub {
+        return Mcp::Modern->new($t, caps => \%caps, path => '/few',
+                                headers => { Authorization => "Bearer $_[0]" });
+    };
+
+    my $waits = Mcp::Park::call($with->('waits'), '@ask');
+    is(said($waits), '200 input_required', 'one call waits');
+    $up->clear;
+
+    is(said(Mcp::Park::call($with->($_), 'tick')), '200 complete',
+       "other credentials, $_")
+        for 1 .. 12;
+
+    is(scalar $up->calls('initialize'), 12, 'each gets a session');
+    ok($up->wait_requests(sub { $_[0]{method} eq 'DELETE' }, 9),
+       'and most of them end');
+    ok((wait_for { open_gets($up) <= 3 }), 'with their GET streams');
+
+    is(said(again($waits)), '200 complete', 'but not that of the call');
+
+    my @wait = map { Mcp::Park::call($with->("wait $_"), '@ask') } 1 .. 4;
+
+    is_deeply([map { said($_) } @wait], [('200 input_required') x 4],
+              'as many calls as are allowed');
+    is(said(again($_)), '200 complete', 'each is answered') for @wait;
+}
 
 
 # a reload: old workers read while their calls run

@@ -349,33 +349,50 @@ ngx_http_mcp_call_open_record(ngx_http_mcp_call_t *call)
 static ngx_int_t
 ngx_http_mcp_call_open_sessionless(ngx_http_mcp_call_t *call)
 {
-    u_char                   *p;
     ngx_str_t                 key;
-    ngx_mcp_caller_t         *caller;
     ngx_http_mcp_loc_conf_t  *mlcf;
 
     mlcf = call->ctx->conf;
+
+    if (ngx_http_mcp_call_limit_key(call, "calls", &key) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    return ngx_mcp_call_open_sessionless(mlcf->zone, &mlcf->name, &key,
+                                         mlcf->call_limit, call->local,
+                                         &call->record);
+}
+
+
+ngx_int_t
+ngx_http_mcp_call_limit_key(ngx_http_mcp_call_t *call, const char *name,
+    ngx_str_t *key)
+{
+    u_char            *p;
+    size_t             len;
+    ngx_mcp_caller_t  *caller;
+
     caller = &call->ctx->caller;
 
     if (ngx_http_mcp_evaluate_share(call->r, call->ctx) != NGX_OK) {
         return NGX_ERROR;
     }
 
-    key.len = sizeof("calls") + caller->tenant.len + 1 + caller->share.len;
-    key.data = ngx_pnalloc(call->r->pool, key.len);
+    len = ngx_strlen(name) + 1;
 
-    if (key.data == NULL) {
+    key->len = len + caller->tenant.len + 1 + caller->share.len;
+    key->data = ngx_pnalloc(call->r->pool, key->len);
+
+    if (key->data == NULL) {
         return NGX_ERROR;
     }
 
-    p = ngx_cpymem(key.data, "calls", sizeof("calls"));
+    p = ngx_cpymem(key->data, name, len);
     p = ngx_cpymem(p, caller->tenant.data, caller->tenant.len);
     *p++ = '\0';
     ngx_memcpy(p, caller->share.data, caller->share.len);
 
-    return ngx_mcp_call_open_sessionless(mlcf->zone, &mlcf->name, &key,
-                                         mlcf->call_limit, call->local,
-                                         &call->record);
+    return NGX_OK;
 }
 
 

@@ -243,6 +243,14 @@ ngx_int_t ngx_http_mcp_call_to_upstream(ngx_http_mcp_call_t *call,
 ngx_int_t ngx_http_mcp_call_principal(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx);
 
+/*
+ * Sets *key, in r->pool, to the key of a limit with this name for the caller of
+ * a call without a session: its tenant, and its identity or else its address.
+ * NGX_OK or NGX_ERROR (no memory).
+ */
+ngx_int_t ngx_http_mcp_call_limit_key(ngx_http_mcp_call_t *call,
+    const char *name, ngx_str_t *key);
+
 /* sets the caller of an upstream request to the caller of the call */
 void ngx_http_mcp_call_caller(ngx_http_mcp_call_t *call,
     ngx_http_mcp_upstream_request_t *ureq);

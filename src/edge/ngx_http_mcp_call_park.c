@@ -28,6 +28,10 @@
 #define NGX_HTTP_MCP_PARK_STREAM  2000
 #define NGX_HTTP_MCP_PARK_LATE    60000
 
+/* exclusive sessions that a call tries to join: in turn, and at all */
+#define NGX_HTTP_MCP_PARK_FIRST   4
+#define NGX_HTTP_MCP_PARK_TRIES   32
+
 /* ms between checks of a quitting worker whether another one is left */
 #define NGX_HTTP_MCP_PARK_QUIT    1000
 
@@ -262,8 +266,10 @@ ngx_http_mcp_call_park_session(ngx_http_mcp_upstream_request_t *ureq)
 
 
 /*
- * Joins the first free exclusive session of those for this principal and its
- * capabilities; without an identity, also for this address.
+ * Joins a free exclusive session of those for this principal and its
+ * capabilities; without an identity, also for this address.  The first ones
+ * are tried in turn, so that few are made; then any of more than twice as many
+ * as are in use, so that half of them are free.
  */
 
 static ngx_int_t
@@ -272,7 +278,7 @@ ngx_http_mcp_call_park_join(ngx_http_mcp_call_t *call, ngx_str_t *principal)
     u_char                    *p, *last;
     ngx_int_t                  rc;
     ngx_str_t                  key;
-    ngx_uint_t                 i;
+    ngx_uint_t                 i, n;
     ngx_mcp_caller_t          *caller;
     ngx_mcp_session_new_t      in;
     ngx_http_mcp_loc_conf_t   *mlcf;
@@ -311,11 +317,28 @@ ngx_http_mcp_call_park_join(ngx_http_mcp_call_t *call, ngx_str_t *principal)
     in.event_max = ngx_max(mlcf->event_max, NGX_HTTP_MCP_PARK_EVENTS);
     in.event_size = mlcf->message_limit;
 
+    /* each has a GET stream of the upstream */
+
+    in.limit = mlcf->call_limit;
+
+    if (ngx_http_mcp_call_limit_key(call, "exclusive", &in.limit_key)
+        != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
     rc = NGX_BUSY;
 
-    for (i = 0; rc == NGX_BUSY && i < mlcf->call_limit; i++) {
+    for (i = 0; rc == NGX_BUSY && i < NGX_HTTP_MCP_PARK_TRIES; i++) {
 
-        key.len = ngx_sprintf(last, "%ui", i) - key.data;
+        n = i;
+
+        if (i >= NGX_HTTP_MCP_PARK_FIRST) {
+            n = ngx_random() % (NGX_HTTP_MCP_PARK_TRIES
+                                + 2 * call->record.nrunning);
+        }
+
+        key.len = ngx_sprintf(last, "%ui", n) - key.data;
 
         ngx_http_mcp_stable_id(ngx_http_mcp_router_next(&mlcf->bridge.router,
                                                         NULL),

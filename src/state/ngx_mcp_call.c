@@ -187,6 +187,7 @@ ngx_mcp_call_open_sessionless(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
 
     call->ref = ngx_mcp_ref(zone, c);
     call->channel = NGX_MCP_GENERAL_CHANNEL;
+    call->nrunning = l->count;
 
     ngx_mcp_zone_unlock(zone);
 

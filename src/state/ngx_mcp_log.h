@@ -95,6 +95,8 @@ typedef struct {
     uint32_t                channel;      /* never 0 */
     uint32_t                upstream;     /* hash of the upstream that is
                                              asked, or 0 */
+    uint32_t                nrunning;     /* without a session: calls with the
+                                             same key, with this one */
 } ngx_mcp_call_t;
 
 /*

@@ -34,9 +34,10 @@
 
 /*
  * Moves the running call of a caller without a session to the exclusive
- * session with the id in->id, which is made if there is none.  NGX_OK:
- * *session and call->channel are set; NGX_BUSY: another call runs there, or
- * the session is about to end; NGX_DECLINED: there is no room.
+ * session with the id in->id, which is made if there is none; at most in->limit
+ * are kept, of which one that is not in use ends for it.  NGX_OK: *session and
+ * call->channel are set; NGX_BUSY: another call runs there, or the session is
+ * about to end; NGX_DECLINED: there is no room, or all are in use.
  */
 ngx_int_t ngx_mcp_exclusive_join(ngx_mcp_zone_t *zone,
     ngx_mcp_session_new_t *in, ngx_mcp_call_t *call, ngx_mcp_ref_t *session);

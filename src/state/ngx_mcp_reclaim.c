@@ -216,8 +216,8 @@ ngx_mcp_expire_locked(ngx_mcp_zone_t *zone)
 
 
 /*
- * Ends the first overdue session among that many extensions of a list.
- * NGX_DECLINED: there is none.
+ * Ends the first session among that many extensions of a list that is overdue,
+ * or exclusive and not in use.  NGX_DECLINED: there is none.
  */
 
 static ngx_int_t
@@ -235,7 +235,9 @@ ngx_mcp_reclaim_idle_locked(ngx_mcp_zone_t *zone, ngx_mcp_list_sh_t *list,
         e = ngx_mcp_block(zone, n);
         s = ngx_mcp_block(zone, e->rec.owner.block);
 
-        if (ngx_mcp_idle_overdue(s, ngx_current_msec, &late)) {
+        if (ngx_mcp_idle_overdue(s, ngx_current_msec, &late)
+            || (s->exclusive && s->nstreams == 0 && s->ncalls == 0))
+        {
             ngx_mcp_session_end_locked(zone, s,
                                        NGX_MCP_COUNTER_SESSIONS_EVICTED);
             return NGX_OK;
