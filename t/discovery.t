@@ -306,7 +306,8 @@ for ('no session', 400) {
 
 for ([shuts => 403, qr/\[error\].*status 403.*got "Invalid Host header".*Host/],
      [challenges => 401, qr/\[info\].*"tenant".*status 401/],
-     [nobody => 401, qr/\[(?:info|error)\].*status 401.*got "who\?"/])
+     [nobody => 401,
+      qr/\[(?:info|error)\].*status 401.*got "who\?".*_header Authorization/])
 {
     my ($how, $status, $line) = @$_;
 

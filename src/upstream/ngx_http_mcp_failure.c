@@ -468,6 +468,10 @@ ngx_http_mcp_failure_remedy(ngx_http_mcp_exchange_t *x,
 
     switch (x->status) {
 
+    case NGX_HTTP_UNAUTHORIZED:
+        return "let clients send the credentials that the upstream wants, or "
+               "write \"proxy_set_header Authorization ...;\" in its location";
+
     case NGX_HTTP_BAD_REQUEST:
 
         if (answer->len) {
