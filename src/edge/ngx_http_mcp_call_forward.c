@@ -48,6 +48,8 @@ typedef struct {
                                              is */
     ngx_str_t                 buffer;     /* room for an answer in pieces */
     size_t                    size;       /* of them so far */
+    ngx_uint_t                begun;      /* the first piece has come */
+    ngx_uint_t                stray;      /* and has another id */
 
     ngx_http_mcp_exchange_t  *answer;     /* whose headers the answer has */
     ngx_uint_t                logged;     /* the log has what was wrong */
@@ -92,6 +94,8 @@ static ngx_int_t ngx_http_mcp_forward_adapt(ngx_http_mcp_call_t *call,
     ngx_str_t *text, ngx_mcp_json_t *json, ngx_http_mcp_reply_t *reply);
 static ngx_int_t ngx_http_mcp_forward_piece(
     ngx_http_mcp_upstream_request_t *ureq, ngx_chain_t *in, ngx_uint_t last);
+static ngx_uint_t ngx_http_mcp_forward_stray(ngx_http_mcp_call_t *call,
+    ngx_buf_t *b);
 static ngx_uint_t ngx_http_mcp_forward_passes(ngx_http_mcp_call_t *call);
 static ngx_int_t ngx_http_mcp_forward_write(void *data, u_char *p,
     size_t len);
@@ -803,7 +807,10 @@ ngx_http_mcp_forward_refuse(ngx_http_mcp_call_t *call,
 }
 
 
-/* an answer with another id than that of the request */
+/*
+ * An answer with another id than that of the request; text may be NULL if the
+ * id is a string or number
+ */
 
 static void
 ngx_http_mcp_forward_other_id(ngx_http_mcp_call_t *call, ngx_str_t *text,
@@ -1065,7 +1072,12 @@ ngx_http_mcp_forward_piece(ngx_http_mcp_upstream_request_t *ureq,
     call = ureq->data;
     forward = call->data;
 
-    if (call->state != NGX_HTTP_MCP_CALL_RUNNING
+    if (!forward->begun && in) {
+        forward->begun = 1;
+        forward->stray = ngx_http_mcp_forward_stray(call, in->buf);
+    }
+
+    if (call->state != NGX_HTTP_MCP_CALL_RUNNING || forward->stray
         || (call->gone && call->response != NGX_HTTP_MCP_CALL_STREAM))
     {
         /* a stream may be resumed, and says what became of the answer */
@@ -1074,7 +1086,7 @@ ngx_http_mcp_forward_piece(ngx_http_mcp_upstream_request_t *ureq,
             cl->buf->pos = cl->buf->last;
         }
 
-        if (last) {
+        if (last && !forward->stray) {
             ureq->answered = 1;
             ngx_http_mcp_call_answered(call);
         }
@@ -1108,6 +1120,59 @@ ngx_http_mcp_forward_piece(ngx_http_mcp_upstream_request_t *ureq,
     }
 
     return NGX_OK;
+}
+
+
+/*
+ * Returns whether the first piece, in b, has another id than that of the
+ * request; a later id is not checked.  A client may take "1" or 1.0 for 1.
+ */
+
+static ngx_uint_t
+ngx_http_mcp_forward_stray(ngx_http_mcp_call_t *call, ngx_buf_t *b)
+{
+    ngx_str_t                id, value, *own;
+    ngx_mcp_span_t          *span;
+    ngx_http_mcp_forward_t  *forward;
+
+    forward = call->data;
+    span = &forward->ureq.x->scan->members[NGX_MCP_PATH_ID];
+
+    if ((span->type != NGX_MCP_JSON_STRING && span->type != NGX_MCP_JSON_NUMBER)
+        || span->end <= span->start
+        || (off_t) span->end >= b->last - b->pos)
+    {
+        return 0;
+    }
+
+    id.data = b->pos + span->start;
+    id.len = span->end - span->start;
+
+    own = forward->ureq.minted.len ? &forward->ureq.minted : &call->message->id;
+
+    if (ngx_mcp_json_same_id(&id, own)) {
+        return 0;
+    }
+
+    if (own->data[0] != '"') {
+        value = id;
+
+        if (span->type == NGX_MCP_JSON_STRING) {
+            value.data++;
+            value.len -= 2;
+        }
+
+        if (value.len >= own->len
+            && ngx_memcmp(value.data, own->data, own->len) == 0
+            && (value.len == own->len || value.data[own->len] == '.'))
+        {
+            return 0;
+        }
+    }
+
+    ngx_http_mcp_forward_other_id(call, NULL, &id);
+
+    return 1;
 }
 
 
