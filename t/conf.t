@@ -264,6 +264,19 @@ like($text, qr/\[warn\] "level=warn".* means "info".*"warning"/,
                               . 'endpoint=a.example/mcp;');
 unlike($text, qr/\[warn\]/, 'not one that is');
 
+for (['k drop', 'k message=x', 1], ['k message=x', 'k drop', 1],
+     ['k drop', 'other message=x', 0], ['k drop', 'k drop', 0],
+     ['k message=x', 'k list_changed=tools', 0])
+{
+    my ($one, $two, $warns) = @$_;
+
+    ($code, $text) = check(location => "mcp_invalidate $one;\n"
+                                       . "mcp_invalidate $two;");
+    is($code, 0, "mcp_invalidate: $one, $two");
+    is(() = $text =~ /\[warn\] "drop" of "mcp_invalidate k" has no effect/g,
+       $warns, 'a drop beside something else is noted');
+}
+
 ($code, $text) = check(two => 'mcp_publish zone=main endpoint=mcp;');
 is($code, 0, 'events for an endpoint that is not there');
 like($text, qr{\[warn\].* no endpoint "mcp", which .* in .*nginx\.conf:\d},

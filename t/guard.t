@@ -71,6 +71,10 @@ for my $origin ("http://localhost:$port", 'http://127.0.0.1:3000',
     allowed(GET => '/status', [ Origin => $origin ]);
 }
 
+refused($pages, POST => '/publish', [ Origin => $_ ])
+    for ['https://ops.example.com', 'https://evil.example'],
+        ['https://evil.example', 'https://ops.example.com'];
+
 refused($pages, POST => '/listed', [ Origin => 'https://ops.example.com' ]);
 allowed(POST => '/listed', [ Origin => 'https://app.example.net' ]);
 allowed(GET => '/any', [ Origin => 'https://evil.example' ]);

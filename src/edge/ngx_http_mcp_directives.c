@@ -1508,6 +1508,19 @@ ngx_http_mcp_conf_invalidate(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         rule[n].level = level;
     }
 
+    for (n = 0; n < first; n++) {
+
+        if (ngx_mcp_equal(&rule[n].kind, &value[1])
+            && (rule[n].action == NGX_MCP_RULE_DROP) != drop)
+        {
+            ngx_conf_log_error(ngx_test_config ? NGX_LOG_WARN : NGX_LOG_NOTICE,
+                               cf, 0, "\"drop\" of \"mcp_invalidate %V\" has "
+                               "no effect, as another line for this kind has "
+                               "an action; remove one of them", &value[1]);
+            break;
+        }
+    }
+
     return NGX_CONF_OK;
 }
 

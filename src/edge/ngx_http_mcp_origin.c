@@ -9,6 +9,7 @@
 #include <ngx_http.h>
 #include "ngx_http_mcp_module.h"
 #include "ngx_http_mcp_edge.h"
+#include "ngx_http_mcp_header_iter.h"
 
 
 static ngx_uint_t ngx_http_mcp_loopback(ngx_str_t *host);
@@ -317,20 +318,30 @@ ngx_http_mcp_guard(ngx_http_request_t *r)
 static const char *
 ngx_http_mcp_guard_reason(ngx_http_request_t *r, ngx_http_mcp_loc_conf_t *mlcf)
 {
-    ngx_str_t        *host;
-    ngx_table_elt_t  *h;
+    ngx_str_t                  *host;
+    ngx_uint_t                  origins;
+    ngx_table_elt_t            *h;
+    ngx_http_mcp_header_iter_t  iter;
 
-    static ngx_str_t  origin = ngx_string("Origin");
+    origins = 0;
+    ngx_http_mcp_header_iter_init(&iter, &r->headers_in.headers);
 
-    h = ngx_http_mcp_find_header(r, &origin);
+    while ((h = ngx_http_mcp_header_iter_next(&iter)) != NULL) {
 
-    if (h && h->value.len) {
+        if (h->value.len == 0 || h->key.len != sizeof("origin") - 1
+            || ngx_memcmp(h->lowcase_key, "origin", sizeof("origin") - 1) != 0)
+        {
+            continue;
+        }
 
         if (!ngx_http_mcp_origin_allowed(r, mlcf, &h->value)) {
             return "the Origin is not allowed here (mcp_allowed_origins)";
         }
 
-    } else if (!mlcf->origins_any && ngx_http_mcp_cross_site(r)) {
+        origins++;
+    }
+
+    if (origins == 0 && !mlcf->origins_any && ngx_http_mcp_cross_site(r)) {
         return "requests of web pages of other sites are not allowed here "
                "(mcp_allowed_origins)";
     }
