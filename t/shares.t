@@ -8,75 +8,34 @@
 use FindBin;
 use lib "$FindBin::Bin/lib";
 
+use Mcp::Shares;
 use Mcp::Test;
 
-my $up = Mcp::Upstream->new(Mcp::Upstream::mcp(
-    capabilities => { resources => { subscribe => JSON::PP::true },
-                      tools => {}, logging => {} },
-    'resources/subscribe' => {},
-    'tools/call' => sub {
-        my ($r) = @_;
-        my $a = $r->{json}{params}{arguments};
+my $up = Mcp::Shares::upstream();
 
-        return ([sse => {}],
-                map({ [event => notification(message => {
-                          level => 'info', data => "n$_" . 'x' x $a->{size} })]
-                    } 1 .. $a->{count}),
-                [event => Mcp::Upstream::result($r, { content => [] })],
-                [end =>]);
-    },
-));
-
-# an address is what X-Client says, as behind a proxy
-
-my $t = Mcp::Test->new(log_level => 'error', vars => { UP => $up->port },
-                       conf => <<'EOC');
-mcp_zone zone=main:2m;
-
-set_real_ip_from 127.0.0.1;
-real_ip_header X-Client;
-
-server {
-    %%LISTEN%%
-    server_name mcp.test;
-
-    location = /mcp {
-        mcp_endpoint zone=main;
-        mcp_upstream up /_up;
-        mcp_tenant $http_x_tenant;
-        mcp_event_buffer 256 64k;
-        mcp_stream_after 0;
-    }
-
-    location = /named {
-        mcp_endpoint zone=main;
-        mcp_upstream up /_up;
-        mcp_tenant $http_x_tenant;
-        mcp_session_limit 0 key=$http_x_key;
-    }
-
-    location = /bound {
-        mcp_endpoint zone=main;
-        mcp_upstream up /_up;
-        mcp_tenant $http_x_tenant;
-        mcp_session_bind $http_x_user;
-        mcp_session_limit 0 key=$http_x_key;
-    }
-
-    location = /small {
-        mcp_endpoint zone=main;
-        mcp_tenant $http_x_tenant;
-        mcp_event_buffer 4;
-        mcp_capabilities resources;
-    }
-
-    location = /_up { internal; proxy_pass http://127.0.0.1:%%UP%%; }
-    location = /publish { mcp_publish zone=main; }
-    location = /status { mcp_status zone=main; }
+my $t = Mcp::Shares::nginx($up, '2m', <<'MCP', <<'MORE', log_level => 'error');
+mcp_event_buffer 256 64k;
+mcp_stream_after 0;
+MCP
+location = /named {
+    mcp_endpoint zone=main;
+    mcp_upstream up /_up;
+    mcp_session_limit 0 key=$http_x_key;
 }
-EOC
 
-sub client { return (headers => { 'X-Tenant' => $_[0], 'X-Client' => $_[1] }) }
+location = /bound {
+    mcp_endpoint zone=main;
+    mcp_upstream up /_up;
+    mcp_session_bind $http_x_user;
+    mcp_session_limit 0 key=$http_x_key;
+}
+
+location = /small {
+    mcp_endpoint zone=main;
+    mcp_event_buffer 4;
+    mcp_capabilities resources;
+}
+MORE
 
 
 # modest ones: in another tenant, and in the same from another address, with

@@ -9,40 +9,14 @@
 use FindBin;
 use lib "$FindBin::Bin/lib";
 
-use Mcp::Test;
 use Mcp::Modern;
 use Mcp::Park;
+use Mcp::Shares;
+use Mcp::Test;
 
 my $up = Mcp::Park->upstream(gets => 1);
 
-# an address is what X-Client says, as behind a proxy
-
-my $t = Mcp::Test->new(vars => { UP => $up->port }, conf => <<'EOC');
-mcp_zone zone=main:1m;
-
-set_real_ip_from 127.0.0.1;
-real_ip_header X-Client;
-
-server {
-    %%LISTEN%%
-    server_name mcp.test;
-
-    location = /mcp {
-        mcp_endpoint zone=main;
-        mcp_upstream up /_up;
-        mcp_tenant $http_x_tenant;
-    }
-
-    location = /_up { internal; proxy_pass http://127.0.0.1:%%UP%%; }
-    location = /publish { mcp_publish zone=main; }
-    location = /status { mcp_status zone=main; }
-}
-EOC
-
-sub client {
-    my ($tenant, $address) = @_;
-    return (headers => { 'X-Tenant' => $tenant, 'X-Client' => $address });
-}
+my $t = Mcp::Shares::nginx($up, '1m', '', '');
 
 sub publish {
     my ($data) = @_;

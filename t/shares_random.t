@@ -8,6 +8,7 @@
 use FindBin;
 use lib "$FindBin::Bin/lib";
 
+use Mcp::Shares;
 use Mcp::Test;
 
 my $seed = $ENV{MCP_SEED} || int rand 1e9;
@@ -16,50 +17,13 @@ my $steps = 400;
 srand $seed;
 diag("MCP_SEED=$seed");
 
-my $up = Mcp::Upstream->new(Mcp::Upstream::mcp(
-    capabilities => { resources => { subscribe => JSON::PP::true },
-                      tools => {}, logging => {} },
-    'resources/subscribe' => {},
-    'tools/call' => sub {
-        my ($r) = @_;
-        my $a = $r->{json}{params}{arguments};
+my $up = Mcp::Shares::upstream();
 
-        return ([sse => {}],
-                map({ [event => notification(message => {
-                          level => 'info', data => 'x' x $a->{size} })]
-                    } 1 .. $a->{count}),
-                $a->{held} ? [hang =>]
-                : ([event => Mcp::Upstream::result($r, { content => [] })],
-                   [end =>]));
-    },
-));
-
-my $t = Mcp::Test->new(log_level => 'error', vars => { UP => $up->port },
-                       events => 'worker_connections 1024;', conf => <<'EOC');
-mcp_zone zone=main:3m;
-
-set_real_ip_from 127.0.0.1;
-real_ip_header X-Client;
-
-server {
-    %%LISTEN%%
-    server_name mcp.test;
-
-    location = /mcp {
-        mcp_endpoint zone=main;
-        mcp_upstream up /_up;
-        mcp_tenant $http_x_tenant;
-        mcp_builtin_tools wait_for_event;
-        mcp_stream_after 0;
-    }
-
-    location = /_up { internal; proxy_pass http://127.0.0.1:%%UP%%; }
-    location = /publish { mcp_publish zone=main; }
-    location = /status { mcp_status zone=main; }
-}
-EOC
-
-sub client { return (headers => { 'X-Tenant' => $_[0], 'X-Client' => $_[1] }) }
+my $t = Mcp::Shares::nginx($up, '3m', <<'MCP', '', log_level => 'error',
+mcp_builtin_tools wait_for_event;
+mcp_stream_after 0;
+MCP
+                           events => 'worker_connections 1024;');
 
 sub one { return $_[rand @_] }
 
