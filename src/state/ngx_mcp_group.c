@@ -25,6 +25,8 @@
     ((g)->sessions || (g)->pending_deletes || (g)->shared || (g)->groups)
 
 
+static ngx_int_t ngx_mcp_groups_next(ngx_mcp_zone_t *zone,
+    ngx_mcp_groups_t *groups, ngx_mcp_ref_t *ref);
 static ngx_mcp_group_sh_t *ngx_mcp_group_new_locked(ngx_mcp_zone_t *zone,
     ngx_uint_t type, ngx_str_t *endpoint, ngx_str_t *tenant);
 
@@ -244,7 +246,7 @@ ngx_mcp_groups_init(ngx_mcp_groups_t *groups, ngx_str_t *endpoint,
 
 /* NGX_OK: *ref is the next group; NGX_DONE: there are no more */
 
-ngx_int_t
+static ngx_int_t
 ngx_mcp_groups_next(ngx_mcp_zone_t *zone, ngx_mcp_groups_t *groups,
     ngx_mcp_ref_t *ref)
 {

@@ -284,8 +284,6 @@ typedef struct {
 
 void ngx_mcp_groups_init(ngx_mcp_groups_t *groups, ngx_str_t *endpoint,
     ngx_str_t *tenant);
-ngx_int_t ngx_mcp_groups_next(ngx_mcp_zone_t *zone, ngx_mcp_groups_t *groups,
-    ngx_mcp_ref_t *ref);
 
 /* moves groups->ref; NGX_OK; NGX_DONE; NGX_AGAIN: those so far do not match */
 ngx_int_t ngx_mcp_groups_next_locked(ngx_mcp_zone_t *zone,

@@ -679,9 +679,11 @@ ngx_mcp_stream_read_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
         if (e == NULL) {
             ngx_mcp_channel_delivered_locked(zone, &channel, stream);
 
-            return (channel.call && ngx_mcp_channel_ended(channel.call))
-            ? NGX_DONE
-                                                               : NGX_AGAIN;
+            if (channel.call && ngx_mcp_channel_ended(channel.call)) {
+                return NGX_DONE;
+            }
+
+            return NGX_AGAIN;
         }
 
         if (ngx_mcp_channel_hidden_locked(zone, &channel, e)) {
