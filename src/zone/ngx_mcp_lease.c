@@ -934,7 +934,7 @@ ngx_mcp_lease_info(ngx_mcp_zone_t *zone, ngx_uint_t n, ngx_pool_t *pool,
 
     info->holder = 0;
     info->held = 0;
-    info->silent = ngx_current_msec - (ngx_msec_t) l->last;
+    info->silent = l->last ? ngx_current_msec - (ngx_msec_t) l->last : 0;
     info->fence = l->holder.fence;
     info->consumed = l->consumed;
 

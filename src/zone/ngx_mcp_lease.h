@@ -208,7 +208,7 @@ typedef struct {
     ngx_msec_t              held;         /* ms since it was claimed */
     ngx_msec_t              silent;       /* ms since an event was taken, or
                                              since the holder claimed or
-                                             connected */
+                                             connected; 0: none ever did */
     uint32_t                fence;
     uint64_t                consumed;
 } ngx_mcp_lease_info_t;

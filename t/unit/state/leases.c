@@ -339,6 +339,8 @@ holder_tests(void)
        && heard[0].why == NGX_MCP_LEASE_FREE
        && heard[1].why == NGX_MCP_LEASE_FREE && strcmp(heard[1].key, "a") == 0,
        "all are told, once");
+    ok(ngx_mcp_lease_info(&zone, 0, pool, &info) == NGX_OK
+       && info.holder == 0 && info.silent == 0, "nobody reads it yet");
 
     ok(claim(0, "a", &lease) == NGX_OK && left.id.len == 0
        && left.note.len == 0 && !left.overlap, "claim");
