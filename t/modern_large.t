@@ -41,6 +41,10 @@ sub answers {
     my $text = qq({"jsonrpc":"2.0","id":$id,"result":{)
                . $say{$name}->() . '}}';
 
+    my $stream = $r->{json}{params}{arguments}{stream};
+
+    return ([sse => {}], [wait => $stream], [event => $text])
+        if defined $stream;
     return [http => 200, { 'Content-Type' => 'application/json' }, $text];
 }
 
@@ -75,15 +79,20 @@ server {
 }
 EOF
 
-for my $path (qw(/rpc /mcp)) {
+# with JSON, and with a stream whose answer comes soon or late
+
+for (['/rpc'], ['/mcp'], ['/mcp', 0], ['/mcp', 0.3]) {
+    my ($path, $stream) = @$_;
     my $client = Mcp::Modern->new($t, path => $path);
 
     for my $name (sort keys %say) {
-        my $r = tool($client, $name);
+        my $r = tool($client, $name, $stream);
         my $result = $r->{json}{result};
         my $own = json_decode('{' . $say{$name}->() . '}');
 
         is(Mcp::Modern::said($r), '200 complete', "$path $name");
+        is($r->{headers}{'content-type'},
+           $stream ? 'text/event-stream' : 'application/json', 'as one');
         is_deeply($result->{content}, $own->{content}, 'as it was');
         is_deeply($result->{_meta}, {
             ($name eq 'plain' ? () : (mine => 1)),
@@ -117,13 +126,16 @@ done_testing();
 
 
 sub tool {
-    my ($client, $name) = @_;
+    my ($client, $name, $stream) = @_;
 
-    my $m = $client->message('tools/call', { name => $name, arguments => {} });
+    my $m = $client->message('tools/call', {
+        name => $name, arguments => { stream => $stream } });
 
     $m->{id} = "id of $name";
 
     my $r = $client->post($m);
+
+    $r->{json} ||= json_decode($1) if $r->{body} =~ /^data: (\{.*)$/m;
 
     is($r->{json}{id}, "id of $name", 'its id');
 

@@ -10,6 +10,7 @@ use FindBin;
 use lib "$FindBin::Bin/lib";
 
 use Mcp::Http2;
+use Mcp::Modern;
 use Mcp::Test;
 
 my $json = 'application/json';
@@ -200,16 +201,20 @@ for my $tool (qw(stream open lines)) {
 # an event takes its size once, in one worker
 
 SKIP: {
-    skip 'the memory of a worker', 6 if $ENV{MCP_SANITIZED};
+    skip 'the memory of a worker', 9 if $ENV{MCP_SANITIZED};
 
-    for my $accept ($json, 'text/event-stream') {
+    my $modern = Mcp::Modern->new($t, path => '/huge');
+
+    for ([$s, $json], [$s, 'text/event-stream'], [$modern, $json]) {
+        my ($c, $accept) = @$_;
         my $before = memory();
         my $size = 60_000_000;
 
-        my $m = message('stream', $size);
+        my $m = $c->message('tools/call', { name => 'open', arguments => {
+            size => $size } });
         my $r = do {
             local $s->{path} = '/huge';
-            $s->post($m, headers => { Accept => $accept });
+            $c->post($m, $c == $s ? 'headers' : (), { Accept => $accept });
         };
 
         cmp_ok(length $r->{body}, '>', $size, "$size bytes for $accept");

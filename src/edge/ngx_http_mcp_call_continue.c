@@ -629,7 +629,7 @@ ngx_http_mcp_continue_done(ngx_http_mcp_continue_t *cont, ngx_str_t *text)
         ctx->failed = 1;
     }
 
-    if (ctx->client->answer(call->r, ctx, &json, &reply.parts[0],
+    if (ctx->client->answer(call->r, ctx, &json, &reply.parts[0], 0,
                             &reply.status)
         != NGX_OK)
     {

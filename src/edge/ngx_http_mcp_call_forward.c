@@ -91,7 +91,8 @@ static ngx_int_t ngx_http_mcp_forward_filter(ngx_http_mcp_call_t *call,
 static void ngx_http_mcp_forward_answer(ngx_http_mcp_call_t *call,
     ngx_str_t *text, ngx_mcp_json_t *json, ngx_uint_t keep);
 static ngx_int_t ngx_http_mcp_forward_adapt(ngx_http_mcp_call_t *call,
-    ngx_str_t *text, ngx_mcp_json_t *json, ngx_http_mcp_reply_t *reply);
+    ngx_str_t *text, ngx_mcp_json_t *json, size_t room,
+    ngx_http_mcp_reply_t *reply);
 static ngx_int_t ngx_http_mcp_forward_piece(
     ngx_http_mcp_upstream_request_t *ureq, ngx_chain_t *in, ngx_uint_t last);
 static ngx_uint_t ngx_http_mcp_forward_stray(ngx_http_mcp_call_t *call,
@@ -719,7 +720,7 @@ ngx_http_mcp_forward_missed(ngx_http_mcp_call_t *call, ngx_str_t *text)
     call->ctx->error = code;
 
     if (call->ctx->client->answer
-        && ngx_http_mcp_forward_adapt(call, text, NULL, &reply) != NGX_OK)
+        && ngx_http_mcp_forward_adapt(call, text, NULL, 0, &reply) != NGX_OK)
     {
         return 0;
     }
@@ -908,8 +909,8 @@ static void
 ngx_http_mcp_forward_answer(ngx_http_mcp_call_t *call, ngx_str_t *text,
     ngx_mcp_json_t *json, ngx_uint_t keep)
 {
-    u_char                  *data;
-    ngx_str_t                result;
+    size_t                   room;
+    ngx_str_t                result, *part;
     ngx_mcp_sse_t           *sse;
     ngx_http_mcp_reply_t     reply;
     ngx_http_mcp_forward_t  *forward;
@@ -925,35 +926,33 @@ ngx_http_mcp_forward_answer(ngx_http_mcp_call_t *call, ngx_str_t *text,
 
     ngx_memzero(&reply, sizeof(ngx_http_mcp_reply_t));
 
-    reply.parts[0] = *text;
+    part = &reply.parts[0];
+    *part = *text;
     reply.nparts = 1;
 
-    if (ngx_http_mcp_forward_filter(call, &reply.parts[0]) != NGX_OK) {
+    if (ngx_http_mcp_forward_filter(call, part) != NGX_OK) {
         return;
     }
+
+    sse = keep ? NULL : forward->ureq.x->sse;
+    room = (sse && part->data == text->data) ? ngx_mcp_sse_room(sse, text) : 0;
 
     if (call->ctx->client->answer
-        && ngx_http_mcp_forward_adapt(call, text, json, &reply) != NGX_OK)
+        && ngx_http_mcp_forward_adapt(call, text, json, room, &reply) != NGX_OK)
     {
         return;
     }
 
-    sse = forward->ureq.x->sse;
-
-    if (!keep && sse && reply.parts[0].data == text->data) {
+    if (room && part->data + part->len == text->data + text->len) {
         ngx_mcp_sse_take(sse, text, &call->memory);
-    }
 
-    if (!keep && call->memory.start == NULL
-        && call->response != NGX_HTTP_MCP_CALL_STREAM
-        && reply.parts[0].data == text->data)
+    } else if (!keep && call->response != NGX_HTTP_MCP_CALL_STREAM
+               && part->data == text->data)
     {
-        data = ngx_pstrdup(call->r->pool, text);
-        if (data == NULL) {
+        part->data = ngx_pstrdup(call->r->pool, text);
+        if (part->data == NULL) {
             return;
         }
-
-        reply.parts[0].data = data;
     }
 
     forward->ureq.answered = 1;
@@ -962,11 +961,14 @@ ngx_http_mcp_forward_answer(ngx_http_mcp_call_t *call, ngx_str_t *text,
 }
 
 
-/* changes the answer to what the client manner gives to clients */
+/*
+ * Changes the answer to what the client manner gives to clients; room: bytes in
+ * front of text that may be written
+ */
 
 static ngx_int_t
 ngx_http_mcp_forward_adapt(ngx_http_mcp_call_t *call, ngx_str_t *text,
-    ngx_mcp_json_t *json, ngx_http_mcp_reply_t *reply)
+    ngx_mcp_json_t *json, size_t room, ngx_http_mcp_reply_t *reply)
 {
     ngx_mcp_json_t  scan;
 
@@ -980,7 +982,7 @@ ngx_http_mcp_forward_adapt(ngx_http_mcp_call_t *call, ngx_str_t *text,
     }
 
     if (call->ctx->client->answer(call->r, call->ctx, json, &reply->parts[0],
-                                  &reply->status)
+                                  room, &reply->status)
         != NGX_OK)
     {
         return NGX_ERROR;

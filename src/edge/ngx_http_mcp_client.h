@@ -89,12 +89,15 @@ struct ngx_http_mcp_client_s {
     /*
      * Changes an upstream's answer, of which json is the scan, to what the
      * client is to get: *text, which is in r->pool then, and *status, the HTTP
-     * status if the answer is an error that is alone in its response.  NGX_OK
-     * or NGX_ERROR; NULL: the client gets the answer as it is.
+     * status if the answer is an error that is alone in its response.  So many
+     * bytes of room in front of *text may be written: then *text may stay where
+     * it is, and begin earlier.  NGX_OK or NGX_ERROR; NULL: the client gets the
+     * answer as it is.
      */
     ngx_int_t               (*answer)(ngx_http_request_t *r,
                                 ngx_http_mcp_ctx_t *ctx, ngx_mcp_json_t *json,
-                                ngx_str_t *text, ngx_uint_t *status);
+                                ngx_str_t *text, size_t room,
+                                ngx_uint_t *status);
 
     /*
      * Sets id, members and meta of *stamp, which tell how an answer changes

@@ -74,11 +74,12 @@ static ngx_int_t ngx_http_mcp_modern_client_info_member(
 static ngx_uint_t ngx_http_mcp_modern_client_cacheable(ngx_uint_t method);
 static ngx_int_t ngx_http_mcp_modern_client_answer(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx, ngx_mcp_json_t *json, ngx_str_t *text,
-    ngx_uint_t *status);
+    size_t room, ngx_uint_t *status);
 static ngx_int_t ngx_http_mcp_modern_client_pass(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx, ngx_mcp_json_t *json, ngx_mcp_stamp_t *stamp);
 static ngx_int_t ngx_http_mcp_modern_client_stamped(ngx_http_request_t *r,
-    ngx_http_mcp_ctx_t *ctx, ngx_mcp_json_t *json, ngx_str_t *text);
+    ngx_http_mcp_ctx_t *ctx, ngx_mcp_json_t *json, ngx_str_t *text,
+    size_t room);
 static ngx_uint_t ngx_http_mcp_modern_client_missing(ngx_mcp_json_t *json,
     ngx_str_t *text);
 static ngx_int_t ngx_http_mcp_modern_client_failed(ngx_http_request_t *r,
@@ -1001,10 +1002,10 @@ ngx_http_mcp_modern_client_cacheable(ngx_uint_t method)
 static ngx_int_t
 ngx_http_mcp_modern_client_answer(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx, ngx_mcp_json_t *json, ngx_str_t *text,
-    ngx_uint_t *status)
+    size_t room, ngx_uint_t *status)
 {
     if (json->members[NGX_MCP_PATH_RESULT].type == NGX_MCP_JSON_OBJECT) {
-        return ngx_http_mcp_modern_client_stamped(r, ctx, json, text);
+        return ngx_http_mcp_modern_client_stamped(r, ctx, json, text, room);
     }
 
     if (json->members[NGX_MCP_PATH_ERROR].type == NGX_MCP_JSON_OBJECT) {
@@ -1046,7 +1047,7 @@ ngx_http_mcp_modern_client_pass(ngx_http_request_t *r,
 
 static ngx_int_t
 ngx_http_mcp_modern_client_stamped(ngx_http_request_t *r,
-    ngx_http_mcp_ctx_t *ctx, ngx_mcp_json_t *json, ngx_str_t *text)
+    ngx_http_mcp_ctx_t *ctx, ngx_mcp_json_t *json, ngx_str_t *text, size_t room)
 {
     u_char          *p, *last;
     ngx_str_t        result, rest, name, value, meta, members;
@@ -1103,6 +1104,20 @@ ngx_http_mcp_modern_client_stamped(ngx_http_request_t *r,
         }
 
         edit.end += result.len;
+    }
+
+    if (edit.start == edit.end && edit.text.len <= room) {
+
+        /* what is before the members moves, as it is short */
+
+        p = text->data - edit.text.len;
+        ngx_memmove(p, text->data, edit.start);
+        ngx_memcpy(p + edit.start, edit.text.data, edit.text.len);
+
+        text->data = p;
+        text->len += edit.text.len;
+
+        return NGX_OK;
     }
 
     *text = ngx_mcp_splice(r->pool, text, &edit, 1);

@@ -7,7 +7,8 @@
 #include "ngx_mcp_sse.h"
 
 
-#define NGX_MCP_SSE_BUFFER       1024
+#define NGX_MCP_SSE_BUFFER                                                    \
+    (1024 - NGX_MCP_SSE_FRONT - NGX_MCP_SSE_BEHIND)
 #define NGX_MCP_SSE_BUFFER_KEPT  16384
 
 
@@ -216,9 +217,7 @@ ngx_mcp_sse_free(ngx_mcp_sse_t *sse)
 void
 ngx_mcp_sse_take(ngx_mcp_sse_t *sse, ngx_str_t *text, ngx_mcp_memory_t *memory)
 {
-    if (!sse->ready || text->data != sse->buf
-        || text->len < NGX_MCP_SSE_LARGE)
-    {
+    if (!ngx_mcp_sse_room(sse, text)) {
         ngx_memzero(memory, sizeof(ngx_mcp_memory_t));
         return;
     }
@@ -231,6 +230,18 @@ ngx_mcp_sse_take(ngx_mcp_sse_t *sse, ngx_str_t *text, ngx_mcp_memory_t *memory)
     sse->buf = NULL;
     sse->len = 0;
     sse->size = 0;
+}
+
+
+size_t
+ngx_mcp_sse_room(ngx_mcp_sse_t *sse, ngx_str_t *text)
+{
+    if (!sse->ready || text->data != sse->buf || text->len < NGX_MCP_SSE_LARGE)
+    {
+        return 0;
+    }
+
+    return NGX_MCP_SSE_FRONT - NGX_MCP_SSE_FRAME;
 }
 
 

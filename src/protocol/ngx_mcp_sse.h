@@ -17,10 +17,12 @@
 
 
 /*
- * The parser keeps room around the data of an event, so that a stream can
- * frame a large one in place: bytes in front of it and behind it
+ * The parser keeps room around the data of an event, so that a large one can
+ * get new members and be framed for a stream in place: bytes in front of it,
+ * those for a frame among them, and behind it
  */
-#define NGX_MCP_SSE_FRONT  128
+#define NGX_MCP_SSE_FRONT  512
+#define NGX_MCP_SSE_FRAME  128
 #define NGX_MCP_SSE_BEHIND  16
 
 /* the data of an event from which on its memory is given away */
@@ -90,6 +92,12 @@ ngx_int_t ngx_mcp_sse_feed(ngx_mcp_sse_t *sse, u_char **p, u_char *last);
  */
 void ngx_mcp_sse_take(ngx_mcp_sse_t *sse, ngx_str_t *text,
     ngx_mcp_memory_t *memory);
+
+/*
+ * Returns how many bytes in front of text may be written for new members, if
+ * ngx_mcp_sse_take() would give its memory away; else 0.
+ */
+size_t ngx_mcp_sse_room(ngx_mcp_sse_t *sse, ngx_str_t *text);
 
 /* frees the buffer */
 void ngx_mcp_sse_free(ngx_mcp_sse_t *sse);
