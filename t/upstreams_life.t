@@ -501,7 +501,7 @@ for my $third ('', 'mcp_upstream gamma /_gamma;') {
 
 # three replicas of a server with sessions: each session stays where it is
 
-my @s = map { $t->session(%mine, path => '/many') } 1 .. 12;
+my @s = map { $t->session(%mine, path => '/many') } 1 .. 36;
 my @where = map { text($_->tool('where')) } @s;
 my %seen = map { $_ => 1 } @where;
 
