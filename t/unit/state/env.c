@@ -13,6 +13,7 @@
 volatile ngx_time_t   *ngx_cached_time;
 volatile ngx_msec_t    ngx_current_msec;
 ngx_pid_t              ngx_pid;
+ngx_pid_t              ngx_parent;
 ngx_int_t              ngx_ncpu = 2;
 ngx_uint_t             ngx_pagesize = 4096;
 ngx_uint_t             ngx_pagesize_shift = 12;
