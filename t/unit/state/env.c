@@ -458,27 +458,41 @@ ngx_hex_dump(u_char *dst, u_char *src, size_t len)
 }
 
 
-/* this stand-in knows only one "%uL", and text around it */
+/* this stand-in knows "%uL", "%P" and "%Z" */
 
 u_char * ngx_cdecl
 ngx_sprintf(u_char *buf, const char *fmt, ...)
 {
-    char     text[64];
-    char    *number;
     va_list  args;
 
-    number = strstr(fmt, "%uL");
+    va_start(args, fmt);
 
-    if (number == NULL) {
-        exit(2);
+    while (*fmt) {
+
+        if (strncmp(fmt, "%uL", 3) == 0) {
+            buf += sprintf((char *) buf, "%lu",
+                           (unsigned long) va_arg(args, uint64_t));
+            fmt += 3;
+
+        } else if (strncmp(fmt, "%P", 2) == 0) {
+            buf += sprintf((char *) buf, "%d", (int) va_arg(args, ngx_pid_t));
+            fmt += 2;
+
+        } else if (strncmp(fmt, "%Z", 2) == 0) {
+            *buf++ = '\0';
+            fmt += 2;
+
+        } else if (*fmt == '%') {
+            exit(2);
+
+        } else {
+            *buf++ = *fmt++;
+        }
     }
 
-    va_start(args, fmt);
-    snprintf(text, sizeof(text), "%.*s%lu%s", (int) (number - fmt), fmt,
-             (unsigned long) va_arg(args, uint64_t), number + 3);
     va_end(args);
 
-    return ngx_cpymem(buf, text, strlen(text));
+    return buf;
 }
 
 
