@@ -14,6 +14,8 @@
 
 #include "env.h"
 
+#include <sys/prctl.h>
+
 
 #define CHILDREN   4
 #define SESSIONS   48
@@ -978,6 +980,10 @@ child(ngx_uint_t n, unsigned seed)
     u_char       name[NGX_MCP_NAME_LEN];
     ngx_uint_t   i, mine;
     long         r;
+
+    /* or it would run on, with the output of the test open */
+
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
 
     self = n;
     ngx_pid = getpid();
