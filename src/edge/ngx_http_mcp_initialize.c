@@ -797,8 +797,8 @@ ngx_http_mcp_initialize_params(ngx_http_mcp_ctx_t *ctx, ngx_pool_t *pool,
     theirs = ngx_mcp_message_member(ctx->message, NGX_MCP_PATH_PARAMS);
     version = ngx_mcp_message_member(ctx->message, NGX_MCP_PATH_VERSION);
 
-    p = ngx_pnalloc(pool, NGX_HTTP_MCP_INITIALIZE_MAX + revision->len
-                          + NGX_HTTP_MCP_INITIALIZE_FRAME);
+    p = ngx_pnalloc(pool, ngx_min(theirs.len, NGX_HTTP_MCP_INITIALIZE_MAX)
+                          + revision->len + NGX_HTTP_MCP_INITIALIZE_FRAME);
     if (p == NULL) {
         return NGX_ERROR;
     }
