@@ -106,6 +106,9 @@ server {
     location = /to     { mcp_endpoint zone=main; mcp_tenant $http_x_tenant;
                          mcp_upstream to /_to/$mcp_tenant; }
     location = /_to/shut { internal; return 403; }
+    location = /_to/full { internal; return 503; }
+    location = /_to/small { internal; client_max_body_size 1;
+                            proxy_pass http://127.0.0.1:1; }
     location = /_to/text { internal; default_type text/plain;
                            return 200 '{"jsonrpc":"2.0"}'; }
     location = /tenant { mcp_endpoint zone=main; mcp_tenant $http_x_tenant;
@@ -342,8 +345,12 @@ for my $tenant ('first', 'first', 'other') {
 
 $up->set(how => 'mcp');
 
-for ([shut => '/_to/shut', 403], [none => '/_to/none', 502]) {
-    my ($to, $uri, $status) = @$_;
+for ([shut => '/_to/shut', 403, 403, 'look for "return"'],
+     [none => '/_to/none', 502, 404, 'is there a location'],
+     [full => '/_to/full', 503, 503, 'if "limit_req" or .* add a "burst"'],
+     [small => '/_to/small', 502, 413, 'raise "client_max_body_size"'])
+{
+    my ($to, $uri, $status, $own, $remedy) = @$_;
 
     $up->clear;
     from_here();
@@ -356,8 +363,8 @@ for ([shut => '/_to/shut', 403], [none => '/_to/none', 502]) {
 
     my @said = lines(qr/\[error\].*mcp upstream "to".*did not answer/);
     is(scalar @said, 1, "$uri: one line") or diag substr $t->log, $seen;
-    like($said[0], qr/no\ upstream\ was\ asked.*location\ "$uri"\ answered
-                      \ with\ status\ 40[34];\ is\ there\ a\ location/x,
+    like($said[0], qr/no upstream was asked.*location "$uri" answered(?x:
+                      )\ with status $own; $remedy/,
          "$uri: says so");
 }
 

@@ -27,7 +27,7 @@ static ngx_int_t ngx_http_mcp_failure_detail(ngx_http_mcp_exchange_t *x,
 static ngx_uint_t ngx_http_mcp_failure_listens(ngx_http_mcp_exchange_t *x);
 static const char *ngx_http_mcp_failure_remedy(ngx_http_mcp_exchange_t *x,
     ngx_http_mcp_outcome_e outcome, ngx_str_t *answer);
-static ngx_uint_t ngx_http_mcp_failure_here(ngx_http_mcp_exchange_t *x);
+static const char *ngx_http_mcp_failure_remedy_here(ngx_uint_t status);
 static ngx_str_t ngx_http_mcp_failure_sent(ngx_http_mcp_exchange_t *x,
     const char *name);
 static ngx_str_t ngx_http_mcp_failure_got(ngx_http_mcp_exchange_t *x);
@@ -463,7 +463,7 @@ ngx_http_mcp_failure_remedy(ngx_http_mcp_exchange_t *x,
     }
 
     if (ngx_http_mcp_failure_here(x)) {
-        return "is there a location for this URI, with \"proxy_pass\"?";
+        return ngx_http_mcp_failure_remedy_here(x->status);
     }
 
     switch (x->status) {
@@ -507,9 +507,34 @@ ngx_http_mcp_failure_remedy(ngx_http_mcp_exchange_t *x,
 }
 
 
-/* whether nginx answered by itself, and nothing went to a server */
+/* what to look at where nginx itself refused */
 
-static ngx_uint_t
+static const char *
+ngx_http_mcp_failure_remedy_here(ngx_uint_t status)
+{
+    switch (status) {
+
+    case NGX_HTTP_NOT_FOUND:
+    case NGX_HTTP_NOT_ALLOWED:
+        return "is there a location for this URI, with \"proxy_pass\"?";
+
+    case NGX_HTTP_REQUEST_ENTITY_TOO_LARGE:
+        return "raise \"client_max_body_size\" of this location";
+
+    case NGX_HTTP_TOO_MANY_REQUESTS:
+    case NGX_HTTP_SERVICE_UNAVAILABLE:
+        return "if \"limit_req\" or \"limit_conn\" of this location refused, "
+               "which nginx's own line says, limit tools/call only, by a "
+               "\"map\" of \"$mcp_method\", or add a \"burst\"";
+
+    default:
+        return "look for \"return\", \"rewrite\" and \"if\" in this location "
+               "and in its server";
+    }
+}
+
+
+ngx_uint_t
 ngx_http_mcp_failure_here(ngx_http_mcp_exchange_t *x)
 {
     return x->status && x->sr && x->sr->upstream == NULL;

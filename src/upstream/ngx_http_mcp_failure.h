@@ -43,6 +43,9 @@ ngx_int_t ngx_http_mcp_failure(ngx_http_mcp_exchange_t *x,
     ngx_http_mcp_outcome_e outcome, ngx_str_t *answer, ngx_pool_t *pool,
     ngx_http_mcp_failure_t *failure);
 
+/* whether nginx answered by itself, and nothing went to a server */
+ngx_uint_t ngx_http_mcp_failure_here(ngx_http_mcp_exchange_t *x);
+
 /* logs the failure in one line; method: of the request without an answer */
 void ngx_http_mcp_failure_log(ngx_http_mcp_exchange_t *x, ngx_uint_t level,
     ngx_http_mcp_upstream_t *u, ngx_str_t *method,

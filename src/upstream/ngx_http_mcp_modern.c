@@ -1751,7 +1751,7 @@ ngx_http_mcp_modern_probed(ngx_http_mcp_probe_t *probe,
             return;
         }
 
-        if (outcome == NGX_HTTP_MCP_STATUS) {
+        if (outcome == NGX_HTTP_MCP_STATUS && !ngx_http_mcp_failure_here(x)) {
             failure.remedy = "if the upstream does this with methods that it "
                              "does not know, write \"protocol=legacy\" or "
                              "\"protocol=rpc\" in \"mcp_upstream\"";
