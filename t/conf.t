@@ -326,6 +326,45 @@ for my $line ('mcp_upstream u /other/place?x=1;', 'mcp_events /other/place;')
     }
 }
 
+# what has no effect, or breaks it, in the location of an upstream
+
+for (['allow 127.0.0.1; deny all;', qr/"allow" and "deny" in its/],
+     ['auth_basic x; auth_basic_user_file x;', qr/"auth_basic" in its/],
+     ['auth_request /two;', qr/"auth_request" in its/],
+     ['auth_basic off; auth_request off; satisfy any;'],
+     ['limit_req zone=few;'],
+     ['proxy_pass_request_headers off;',
+      qr/"proxy_pass_request_headers off" in .*; write "proxy_set_header NA/],
+     ['proxy_pass_request_body off;',
+      qr/"proxy_pass_request_body off" in .*; remove it/])
+{
+    my ($line, $match) = @$_;
+
+    ($code, $text) = check(
+        http => 'limit_req_zone $uri zone=few:1m rate=1r/s;',
+        location => 'mcp_upstream u /_u;',
+        server => "allow all; location = /_u { internal; $line "
+                  . 'proxy_pass http://127.0.0.1:1; }');
+    is($code, 0, "in the location of an upstream: $line") or diag($text);
+
+    if ($match) {
+        like($text, qr/\[warn\] "mcp_upstream" in .*:\d+ names "\/_u".*$match/,
+             'is noted');
+    } else {
+        unlike($text, qr/\[warn\]/, 'is not');
+    }
+}
+
+like((check(location => 'mcp_events /_u;',
+            server => 'location = /_u { internal; auth_request /two; '
+                      . 'proxy_pass http://127.0.0.1:1; }'))[1],
+     qr/\[warn\] "mcp_events" in .* has no effect: .*; move it there/,
+     'in that of a feed');
+unlike((check(location => 'mcp_upstream u /_u;',
+              server => 'location = /_u { deny all; '
+                        . 'proxy_pass http://127.0.0.1:1; }'))[1],
+       qr/has no effect/, 'it has one where clients can come');
+
 for ('mcp_tenant a;', 'mcp_session_bind a;', 'mcp_session_timeout 1m;',
      'mcp_session_limit 1;', 'mcp_stream_limit 1;', 'mcp_call_limit 1;',
      'mcp_subscription_limit 1;', 'mcp_stream_after 1s;',

@@ -9,6 +9,7 @@
 #include <ngx_http.h>
 #include "ngx_http_mcp_module.h"
 #include "ngx_http_mcp_conf.h"
+#include "ngx_http_mcp_access.h"
 #include "ngx_http_mcp_defaults.h"
 #include "ngx_http_mcp_edge.h"
 #include "ngx_http_mcp_publish.h"
@@ -67,11 +68,6 @@ static ngx_uint_t ngx_http_mcp_conf_protected(ngx_conf_t *cf,
     ngx_http_mcp_directive_t *g);
 static ngx_uint_t ngx_http_mcp_conf_unix(ngx_conf_t *cf,
     ngx_http_core_srv_conf_t *server);
-static ngx_module_t *ngx_http_mcp_conf_module(ngx_conf_t *cf,
-    const char *name);
-static ngx_uint_t ngx_http_mcp_conf_has_rules(void *conf);
-static ngx_uint_t ngx_http_mcp_conf_has_realm(ngx_module_t *module,
-    void *conf);
 static void ngx_http_mcp_conf_warn_access(ngx_conf_t *cf,
     ngx_http_mcp_main_conf_t *mmcf);
 
@@ -1457,10 +1453,9 @@ ngx_http_mcp_conf_warn_access(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf)
 static ngx_uint_t
 ngx_http_mcp_conf_protected(ngx_conf_t *cf, ngx_http_mcp_directive_t *g)
 {
-    ngx_str_t                 *uri;
-    ngx_module_t              *module;
     ngx_http_core_loc_conf_t  *clcf;
 #if (NGX_HTTP_SSL)
+    ngx_module_t              *module;
     ngx_http_ssl_srv_conf_t   *sscf;
 #endif
 
@@ -1473,39 +1468,13 @@ ngx_http_mcp_conf_protected(ngx_conf_t *cf, ngx_http_mcp_directive_t *g)
         return 1;
     }
 
-    module = ngx_http_mcp_conf_module(cf, "ngx_http_access_module");
-
-    if (module
-        && ngx_http_mcp_conf_has_rules(g->loc_conf[module->ctx_index]))
-    {
+    if (ngx_http_mcp_access(cf, g->loc_conf, NULL)) {
         return 1;
-    }
-
-    module = ngx_http_mcp_conf_module(cf, "ngx_http_auth_basic_module");
-
-    if (module
-        && ngx_http_mcp_conf_has_realm(module,
-                                       g->loc_conf[module->ctx_index]))
-    {
-        return 1;
-    }
-
-    module = ngx_http_mcp_conf_module(cf, "ngx_http_auth_request_module");
-
-    if (module) {
-
-        /* its configuration begins with the URI */
-
-        uri = g->loc_conf[module->ctx_index];
-
-        if (uri->len) {
-            return 1;
-        }
     }
 
 #if (NGX_HTTP_SSL)
 
-    module = ngx_http_mcp_conf_module(cf, "ngx_http_ssl_module");
+    module = ngx_http_mcp_access_module(cf, "ngx_http_ssl_module");
 
     if (module) {
         sscf = g->srv_conf[module->ctx_index];
@@ -1565,73 +1534,4 @@ ngx_http_mcp_conf_unix(ngx_conf_t *cf, ngx_http_core_srv_conf_t *server)
     }
 
     return found;
-}
-
-
-static ngx_module_t *
-ngx_http_mcp_conf_module(ngx_conf_t *cf, const char *name)
-{
-    ngx_uint_t  i;
-
-    for (i = 0; cf->cycle->modules[i]; i++) {
-        if (ngx_strcmp(cf->cycle->modules[i]->name, name) == 0) {
-            return cf->cycle->modules[i];
-        }
-    }
-
-    return NULL;
-}
-
-
-/* the configuration consists of a list of rules for each address family */
-
-static ngx_uint_t
-ngx_http_mcp_conf_has_rules(void *conf)
-{
-    ngx_uint_t     i, n;
-    ngx_array_t  **rules;
-
-    rules = conf;
-    n = 1;
-
-#if (NGX_HAVE_INET6)
-    n++;
-#endif
-
-#if (NGX_HAVE_UNIX_DOMAIN)
-    n++;
-#endif
-
-    for (i = 0; i < n; i++) {
-        if (rules[i]) {
-            return 1;
-        }
-    }
-
-    return 0;
-}
-
-
-static ngx_uint_t
-ngx_http_mcp_conf_has_realm(ngx_module_t *module, void *conf)
-{
-    ngx_command_t             *cmd;
-    ngx_http_complex_value_t  *realm;
-
-    for (cmd = module->commands; cmd->name.len; cmd++) {
-
-        if (ngx_strcmp(cmd->name.data, "auth_basic") != 0
-            || cmd->set != ngx_http_set_complex_value_slot)
-        {
-            continue;
-        }
-
-        realm = *(ngx_http_complex_value_t **) ((u_char *) conf + cmd->offset);
-
-        return realm && realm != NGX_CONF_UNSET_PTR
-               && (realm->lengths
-                   || ngx_strcmp(realm->value.data, "off") != 0);
-    }
-
-    return 0;
 }

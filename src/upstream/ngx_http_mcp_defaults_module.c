@@ -7,6 +7,7 @@
 #include <ngx_config.h>
 #include <ngx_core.h>
 #include <ngx_http.h>
+#include "ngx_http_mcp_access.h"
 #include "ngx_http_mcp_defaults.h"
 
 
@@ -72,7 +73,9 @@ static ngx_int_t ngx_http_mcp_defaults_postconfiguration(ngx_conf_t *cf);
 static ngx_uint_t ngx_http_mcp_defaults_unanswered(ngx_conf_t *cf,
     ngx_http_core_loc_conf_t *clcf);
 static ngx_int_t ngx_http_mcp_defaults_check(ngx_conf_t *cf,
-    ngx_http_mcp_defaults_target_t *target);
+    ngx_http_mcp_defaults_target_t *target, void **server);
+static void ngx_http_mcp_defaults_warn(ngx_conf_t *cf,
+    ngx_http_mcp_defaults_target_t *target, void **server);
 static void *ngx_http_mcp_defaults_create_main_conf(ngx_conf_t *cf);
 static void *ngx_http_mcp_defaults_create_srv_conf(ngx_conf_t *cf);
 static char *ngx_http_mcp_defaults_merge_srv_conf(ngx_conf_t *cf,
@@ -788,7 +791,10 @@ ngx_http_mcp_defaults_postconfiguration(ngx_conf_t *cf)
         target = dscf->targets.elts;
 
         for (j = 0; j < dscf->targets.nelts; j++) {
-            if (ngx_http_mcp_defaults_check(cf, &target[j]) != NGX_OK) {
+            if (ngx_http_mcp_defaults_check(cf, &target[j],
+                                            cscf[i]->ctx->loc_conf)
+                != NGX_OK)
+            {
                 return NGX_ERROR;
             }
         }
@@ -837,7 +843,7 @@ ngx_http_mcp_defaults_unanswered(ngx_conf_t *cf,
 
 static ngx_int_t
 ngx_http_mcp_defaults_check(ngx_conf_t *cf,
-    ngx_http_mcp_defaults_target_t *target)
+    ngx_http_mcp_defaults_target_t *target, void **server)
 {
     ngx_http_mcp_defaults_loc_conf_t  *dlcf;
 
@@ -882,7 +888,67 @@ ngx_http_mcp_defaults_check(ngx_conf_t *cf,
                       &target->uri);
     }
 
+    ngx_http_mcp_defaults_warn(cf, target, server);
+
     return NGX_OK;
+}
+
+
+/* warns of directives of the location that do not do what users expect */
+
+static void
+ngx_http_mcp_defaults_warn(ngx_conf_t *cf,
+    ngx_http_mcp_defaults_target_t *target, void **server)
+{
+    const char                *access;
+    ngx_http_core_loc_conf_t  *clcf;
+    ngx_http_upstream_conf_t  *ucf;
+
+    clcf = target->location;
+
+    access = ngx_http_mcp_access(cf, clcf->loc_conf, server);
+
+    if (access && clcf->internal) {
+        ngx_log_error(NGX_LOG_WARN, cf->log, 0,
+                      "\"%V\" in %s:%ui names \"%V\", and \"%s\" in its "
+                      "location \"%V\" has no effect: nginx checks access in "
+                      "the location of the endpoint only; move it there",
+                      &target->directive, target->file, target->line,
+                      &target->uri, access, &clcf->name);
+    }
+
+    if (ngx_http_mcp_defaults_proxy.module == NULL) {
+        return;
+    }
+
+    ucf = ngx_http_mcp_defaults_upstream(clcf->loc_conf);
+
+    if (ucf->upstream == NULL) {
+        return;
+    }
+
+    if (!ucf->pass_request_headers) {
+        ngx_log_error(NGX_LOG_WARN, cf->log, 0,
+                      "\"%V\" in %s:%ui names \"%V\", and "
+                      "\"proxy_pass_request_headers off\" in its location "
+                      "\"%V\" keeps \"Content-Type\", \"Accept\" and "
+                      "\"Mcp-Session-Id\" from the upstream; write "
+                      "\"proxy_set_header NAME '';\" for each header that the "
+                      "upstream must not get instead",
+                      &target->directive, target->file, target->line,
+                      &target->uri, &clcf->name);
+    }
+
+    if (!ucf->pass_request_body
+        && ngx_strcmp(target->directive.data, "mcp_upstream") == 0)
+    {
+        ngx_log_error(NGX_LOG_WARN, cf->log, 0,
+                      "\"%V\" in %s:%ui names \"%V\", and "
+                      "\"proxy_pass_request_body off\" in its location "
+                      "\"%V\" keeps the messages from the upstream; remove it",
+                      &target->directive, target->file, target->line,
+                      &target->uri, &clcf->name);
+    }
 }
 
 
