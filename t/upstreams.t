@@ -353,6 +353,20 @@ for my $worker (@workers) {
 my $alike = 'rpc__' . 'x' x 50 . '_01234567';
 is(text($s->tool($alike)), substr($alike, 5), 'one that only looks like it');
 
+# rules of mcp_deny for it would not see a second name
+
+for (['tools/call'], ['prompts/get'],
+     ['completion/complete', argument => { name => 'a', value => 'b' }])
+{
+    my ($method, %more) = @$_;
+    my $name = "p__$long";
+
+    is($one->call($method, %more
+                  ? { ref => { type => 'ref/prompt', name => $name }, %more }
+                  : { name => $name })->{error}{code}, -32602,
+       "$method: the whole name is refused");
+}
+
 
 # completion
 

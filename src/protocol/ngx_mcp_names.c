@@ -94,9 +94,12 @@ ngx_mcp_name_local(ngx_str_t *prefix, ngx_str_t *exposed, ngx_str_t *name)
 
     len = prefix->len + sizeof(NGX_MCP_NAME_JOINT) - 1;
 
-    /* the joint, of two like characters, tells most of them apart */
+    /*
+     * The joint, of two like characters, tells most of them apart.  A longer
+     * name was cut: whole, it would be a second one, which rules do not know.
+     */
 
-    if (exposed->len <= len
+    if (exposed->len <= len || exposed->len > NGX_MCP_NAME_MAX
         || exposed->data[len - 1] != NGX_MCP_NAME_JOINT[0]
         || exposed->data[len - 2] != NGX_MCP_NAME_JOINT[0]
         || ngx_memcmp(exposed->data, prefix->data, prefix->len) != 0)
@@ -118,9 +121,7 @@ ngx_mcp_name_is_cut(ngx_str_t *exposed)
 {
     u_char  *p, *last;
 
-    if (exposed->len > NGX_MCP_NAME_MAX
-        || exposed->len < NGX_MCP_NAME_MAX - NGX_MCP_NAME_CUT)
-    {
+    if (exposed->len < NGX_MCP_NAME_MAX - NGX_MCP_NAME_CUT) {
         return 0;
     }
 

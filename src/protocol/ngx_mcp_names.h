@@ -41,7 +41,8 @@ u_char *ngx_mcp_name_expose(u_char *dst, ngx_str_t *prefix, ngx_str_t *name);
  * Finds the upstream's name in the name that a client sent; both are decoded,
  * and *name points into *exposed.  NGX_OK; NGX_AGAIN: *name is right only if
  * the name was not cut: the caller compares *exposed with the exposed names of
- * the upstream's list; NGX_DECLINED: *exposed has another prefix.
+ * the upstream's list; NGX_DECLINED: *exposed has another prefix, or is longer
+ * than any exposed name.
  */
 ngx_int_t ngx_mcp_name_local(ngx_str_t *prefix, ngx_str_t *exposed,
     ngx_str_t *name);

@@ -99,6 +99,8 @@ name_tests(void)
     ok(out.len == 64 && memcmp(out.data, "p__" CUT "_", 56) == 0,
        "a longer one is cut");
     ok(local("p", out, &name) == NGX_AGAIN, "and has to be looked up");
+    ok(local("p", str("p__" LONG), &name) == NGX_DECLINED,
+       "the whole name is none");
 
     out = expose("p", LONG "x");
     name = out;
