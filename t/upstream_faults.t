@@ -267,6 +267,44 @@ my $up = Mcp::Upstream->new(Mcp::Upstream::mcp(
 
 my ($sessions, %known) = (0);
 
+# how servers say that they have no such session: status, error code, text
+
+my %lost = (
+    '200' => [200, -32001, 'Session not found'],
+    '200 with the id of the session' => [200, -32000, 'Session "%s" not found'],
+    '200 as a stream' => [200, -32600,
+                          'Invalid Request: Session not found: %s'],
+    '400 with the id' => [400, -32000,
+                          'Bad Request: No valid session ID provided'],
+    '400 with an id of its own' => [400, -32600,
+                                    'Bad Request: Unknown Mcp-Session-Id'],
+    '400 as text' => [400, undef, "Invalid session ID\n"],
+    '401 as text' => [401, undef, 'Unauthorized: Session not found'],
+);
+
+my @lasting = ([-32000, 'a lasting refusal'], [-32602, 'Session not found'],
+               [-32001, 'Session 7 not found'],
+               [-32000, 'Session not found in the archive'],
+               [-32001, 'x' x 300], [-32001, '']);
+
+sub forgotten {
+    my ($r) = @_;
+    my $manner = $Mcp::Upstream::V{manner} || '';
+    my ($status, $code, $text) = @{ $lost{$manner} || return };
+    my $answer;
+
+    $text =~ s/%s/$r->{headers}{'mcp-session-id'} || ''/e;
+    return [http => $status, { 'Content-Type' => 'text/plain' }, $text]
+        unless $code;
+
+    $answer = Mcp::Upstream::error($r, $code, $text);
+    $answer->{id} = 'server-error' if $manner =~ /its own/;
+    return [sse => {}], [event => json_encode($answer)], [end =>]
+        if $manner =~ /stream/;
+    return [http => $status, { 'Content-Type' => 'application/json' },
+            json_encode($answer)];
+}
+
 my $forgetful = Mcp::Upstream->new(sub {
     my ($r) = @_;
     my $j = $r->{json};
@@ -293,6 +331,9 @@ my $forgetful = Mcp::Upstream->new(sub {
     if (!$known{$r->{headers}{'mcp-session-id'} || ''}
         && !($V->{always} && $j->{method} =~ /^(?:notif|logg)/))
     {
+        my @said = forgotten($r);
+
+        return @said if @said;
         return [http => $V->{manner}, {}, '']
             if ($V->{manner} || '') =~ /^4(?:04|10)$/;
         return [http => 404, { 'Content-Type' => 'application/json' },
@@ -305,7 +346,7 @@ my $forgetful = Mcp::Upstream->new(sub {
     }
 
     return [http => 202, {}, ''] unless exists $j->{id};
-    return [json => Mcp::Upstream::error($r, -32000, 'a lasting refusal')]
+    return [json => Mcp::Upstream::error($r, @{ $lasting[$j->{params}{n}] })]
         if $j->{method} eq 'refused';
     return [json => Mcp::Upstream::result($r, {}),
             { 'Content-Encoding' => 'identity' }];
@@ -623,7 +664,11 @@ $_->delete for values %size;
 
 # sessions that an upstream forgot
 
-for my $manner ('404', '404 with a body', '410', '400') {
+for my $manner ('404', '404 with a body', '410', '400', sort keys %lost) {
+    my ($status, $code) = $manner =~ /^20|with the id/
+        ? (200, $lost{$manner}[1])
+        : $manner =~ /^40[01](?! with a body)/ ? (substr($manner, 0, 3), -32000)
+        : (502, -32603);
     $forgetful->set(manner => $manner);
 
     $s = $t->session(path => '/f');
@@ -676,9 +721,8 @@ for my $manner ('404', '404 with a body', '410', '400') {
     $forgetful->clear;
 
     $r = $s->call('two');
-    is($r->{http}{status}, $manner eq '400' ? 400 : 502,
-       "$manner, for ever: refused");
-    is($r->{error}{code}, $manner eq '400' ? -32000 : -32603, 'code');
+    is($r->{http}{status}, $status, "$manner, for ever: refused");
+    is($r->{error}{code}, $code, 'code');
     within(scalar $forgetful->calls('two'), 1, 2, 'tried at most twice');
 
     $forgetful->set(always => 0);
@@ -686,15 +730,18 @@ for my $manner ('404', '404 with a body', '410', '400') {
 
     # a lasting refusal is not taken for a lost session
 
-    $forgetful->clear;
-    is($s->call('refused')->{error}{code}, -32000, 'refusal');
-    is(scalar $forgetful->calls('refused'), 1, 'is not repeated');
+    for my $n (0 .. $#lasting) {
+        $forgetful->clear;
+        is($s->call('refused', { n => $n })->{error}{message}, $lasting[$n][1],
+           'refusal');
+        is(scalar $forgetful->calls('refused'), 1, 'is not repeated');
+    }
 
     # initialize itself fails
 
     $forgetful->set(amnesia => 1);
     $forgetful->set(broken => 1);
-    is($s->call('four')->{http}{status}, 502, 'no new session to be had');
+    is($s->call('four')->{error}{code}, -32603, 'no new session to be had');
     $forgetful->set(broken => 0);
     is_deeply($s->call('five')->{result}, {}, 'and later there is');
 

@@ -17,6 +17,11 @@
 #define NGX_HTTP_MCP_DELETE_TIME   5000
 
 
+/* bytes of a message that may say that a session is lost, and of its words */
+#define NGX_HTTP_MCP_LOST_TEXT   256
+#define NGX_HTTP_MCP_LOST_WORDS  64
+
+
 /* steps of a handshake, in their order */
 
 typedef enum {
@@ -73,6 +78,12 @@ static ngx_int_t ngx_http_mcp_legacy_translate(
     ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text);
 static ngx_uint_t ngx_http_mcp_legacy_lost(
     ngx_http_mcp_upstream_request_t *ureq, ngx_uint_t status);
+static ngx_uint_t ngx_http_mcp_legacy_forgot(
+    ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text);
+static ngx_uint_t ngx_http_mcp_legacy_forgot_words(ngx_str_t *text,
+    ngx_str_t *id);
+static size_t ngx_http_mcp_legacy_words(u_char *dst, ngx_str_t *text,
+    ngx_str_t *id);
 static void ngx_http_mcp_legacy_heal(ngx_http_mcp_upstream_request_t *ureq);
 static void ngx_http_mcp_legacy_release(ngx_http_mcp_upstream_request_t *ureq);
 static ngx_int_t ngx_http_mcp_legacy_end(ngx_http_mcp_upstream_request_t *ureq);
@@ -103,6 +114,7 @@ ngx_http_mcp_manner_t  ngx_http_mcp_legacy = {
     ngx_http_mcp_legacy_translate,
     NULL,                                  /* done */
     ngx_http_mcp_legacy_lost,
+    ngx_http_mcp_legacy_forgot,
     NULL,                                  /* absent */
     ngx_http_mcp_legacy_heal,
     ngx_http_mcp_legacy_release,
@@ -701,6 +713,206 @@ ngx_http_mcp_legacy_lost(ngx_http_mcp_upstream_request_t *ureq,
     default:
         return NGX_HTTP_MCP_KEPT;
     }
+}
+
+
+/*
+ * Many servers say that they have lost a session with another status than 404,
+ * also with 200, in an error or a plain text.  An error of a tool may be about
+ * sessions of its own, so codes and words have to be those of transports.
+ */
+
+static ngx_uint_t
+ngx_http_mcp_legacy_forgot(ngx_http_mcp_upstream_request_t *ureq,
+    ngx_str_t *text)
+{
+    u_char                    buf[NGX_HTTP_MCP_LOST_TEXT];
+    ngx_str_t                 name, value, rest, message, *s;
+    ngx_mcp_json_t           *json;
+    ngx_http_mcp_exchange_t  *x;
+
+    static ngx_str_t  codes[] = {
+        ngx_string("-32000"),
+        ngx_string("-32001"),
+        ngx_string("-32600"),
+        ngx_null_string
+    };
+
+    x = ureq->x;
+
+    if (ureq->us->id.len == 0 || x->method != NGX_HTTP_POST) {
+        return 0;
+    }
+
+    if (text == NULL) {
+        return (x->status == NGX_HTTP_BAD_REQUEST
+                || x->status == NGX_HTTP_UNAUTHORIZED)
+               && ngx_http_mcp_legacy_forgot_words(&x->quote, &ureq->us->id);
+    }
+
+    json = x->scan;
+
+    if (json->members[NGX_MCP_PATH_ERROR].type != NGX_MCP_JSON_OBJECT
+        || json->members[NGX_MCP_PATH_METHOD].type != NGX_MCP_JSON_ABSENT)
+    {
+        return 0;
+    }
+
+    value = ngx_mcp_json_span(json, NGX_MCP_PATH_ERROR_CODE, text->data);
+
+    for (s = codes; s->len && !ngx_mcp_equal(&value, s); s++) { /* void */ }
+
+    if (s->len == 0) {
+        return 0;
+    }
+
+    rest = ngx_mcp_json_span(json, NGX_MCP_PATH_ERROR, text->data);
+
+    while (ngx_mcp_json_member(&rest, &name, &value) == NGX_OK) {
+
+        if (name.len != sizeof("\"message\"") - 1
+            || ngx_strncmp(name.data, "\"message\"", name.len) != 0)
+        {
+            continue;
+        }
+
+        if (value.data[0] != '"' || value.len > NGX_HTTP_MCP_LOST_TEXT) {
+            return 0;
+        }
+
+        message.data = buf;
+        message.len = ngx_mcp_json_unescape(buf, &value) - buf;
+
+        return ngx_http_mcp_legacy_forgot_words(&message, &ureq->us->id);
+    }
+
+    return 0;
+}
+
+
+static ngx_uint_t
+ngx_http_mcp_legacy_forgot_words(ngx_str_t *text, ngx_str_t *id)
+{
+    u_char      buf[NGX_HTTP_MCP_LOST_WORDS];
+    ngx_str_t   words, *s;
+
+    static ngx_str_t  statuses[] = {
+        ngx_string("bad request "),
+        ngx_string("error "),
+        ngx_string("invalid request "),
+        ngx_string("not found "),
+        ngx_string("unauthorized "),
+        ngx_null_string
+    };
+
+    static ngx_str_t  phrases[] = {
+        ngx_string("session not found"),
+        ngx_string("no valid session"),
+        ngx_string("no valid session provided"),
+        ngx_string("invalid session"),
+        ngx_string("invalid or expired session"),
+        ngx_string("invalid or missing session"),
+        ngx_string("unknown session"),
+        ngx_string("session does not exist"),
+        ngx_string("session expired"),
+        ngx_string("session has expired"),
+        ngx_string("session terminated"),
+        ngx_string("session has been terminated"),
+        ngx_null_string
+    };
+
+    words.data = buf;
+    words.len = ngx_http_mcp_legacy_words(buf, text, id);
+
+    for (s = statuses; s->len; s++) {
+
+        if (words.len > s->len
+            && ngx_memcmp(words.data, s->data, s->len) == 0)
+        {
+            words.data += s->len;
+            words.len -= s->len;
+            break;
+        }
+    }
+
+    for (s = phrases; s->len; s++) {
+
+        if (ngx_mcp_equal(&words, s)) {
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
+/*
+ * Writes the words of a text in lower case, with single spaces, and without the
+ * session's id and words that name it.  Returns the length; 0: the text is too
+ * long.
+ */
+
+static size_t
+ngx_http_mcp_legacy_words(u_char *dst, ngx_str_t *text, ngx_str_t *id)
+{
+    u_char     *p, *d, *last, *end;
+    ngx_str_t   word, *s;
+
+    static ngx_str_t  left_out[] = {
+        ngx_string("id"),
+        ngx_string("mcp"),
+        ngx_string("header"),
+        ngx_null_string
+    };
+
+    d = dst;
+    end = dst + NGX_HTTP_MCP_LOST_WORDS;
+
+    p = text->data;
+    last = p + text->len;
+
+    while (p < last) {
+
+        if ((size_t) (last - p) >= id->len
+            && ngx_memcmp(p, id->data, id->len) == 0)
+        {
+            p += id->len;
+            continue;
+        }
+
+        word.data = d;
+
+        while (p < last && d < end
+               && ((*p >= '0' && *p <= '9') || *p >= 0x80
+                   || (ngx_tolower(*p) >= 'a' && ngx_tolower(*p) <= 'z')))
+        {
+            *d++ = ngx_tolower(*p);
+            p++;
+        }
+
+        if (d == end) {
+            return 0;
+        }
+
+        word.len = d - word.data;
+
+        if (word.len == 0) {
+            p++;
+            continue;
+        }
+
+        *d++ = ' ';
+
+        for (s = left_out; s->len; s++) {
+
+            if (ngx_mcp_equal(&word, s)) {
+                d = word.data;
+                break;
+            }
+        }
+    }
+
+    return d > dst ? d - dst - 1 : 0;
 }
 
 

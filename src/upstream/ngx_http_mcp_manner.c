@@ -31,6 +31,7 @@ static ngx_http_mcp_manner_t  ngx_http_mcp_events = {
     NULL,                                  /* message */
     NULL,                                  /* done */
     NULL,                                  /* lost */
+    NULL,                                  /* forgot */
     NULL,                                  /* absent */
     NULL,                                  /* heal */
     NULL,                                  /* release */

@@ -92,6 +92,14 @@ struct ngx_http_mcp_manner_s {
     ngx_uint_t  (*lost)(ngx_http_mcp_upstream_request_t *ureq,
                     ngx_uint_t status);
 
+    /*
+     * Whether the first message of a response (text, scanned as ureq->x->scan)
+     * says so whatever the status is; text NULL: whether the text of a response
+     * without a message does.
+     */
+    ngx_uint_t  (*forgot)(ngx_http_mcp_upstream_request_t *ureq,
+                    ngx_str_t *text);
+
     /* whether an upstream that lacks the method answers this status */
     ngx_uint_t  (*absent)(ngx_uint_t status);
 

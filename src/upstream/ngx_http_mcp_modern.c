@@ -154,6 +154,7 @@ ngx_http_mcp_manner_t  ngx_http_mcp_modern = {
     ngx_http_mcp_modern_message,
     ngx_http_mcp_modern_done,
     ngx_http_mcp_upstream_request_refused,
+    NULL,                                  /* forgot */
     NULL,                                  /* absent */
     ngx_http_mcp_modern_heal,
     NULL,                                  /* release */

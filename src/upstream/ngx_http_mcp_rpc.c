@@ -33,6 +33,7 @@ ngx_http_mcp_manner_t  ngx_http_mcp_rpc = {
     NULL,                                  /* message */
     NULL,                                  /* done */
     ngx_http_mcp_upstream_request_refused,
+    NULL,                                  /* forgot */
     ngx_http_mcp_status_absent,
     ngx_http_mcp_rpc_heal,
     NULL,                                  /* release */

@@ -54,6 +54,8 @@ static void ngx_http_mcp_upstream_request_message(ngx_http_mcp_exchange_t *x,
     ngx_str_t *text);
 static ngx_uint_t ngx_http_mcp_upstream_request_lost(
     ngx_http_mcp_upstream_request_t *ureq);
+static ngx_uint_t ngx_http_mcp_upstream_request_forgot(
+    ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text);
 static ngx_uint_t ngx_http_mcp_upstream_request_no_id(ngx_mcp_json_t *json);
 static ngx_int_t ngx_http_mcp_upstream_request_piece(ngx_http_mcp_exchange_t *x,
     ngx_chain_t *in, ngx_uint_t last);
@@ -575,10 +577,12 @@ ngx_http_mcp_upstream_request_message(ngx_http_mcp_exchange_t *x,
         ureq->lost = ureq->newer
                      || (ngx_http_mcp_upstream_request_lost(ureq)
                          != NGX_HTTP_MCP_KEPT
-                         && ngx_http_mcp_upstream_request_no_id(x->scan));
+                         && ngx_http_mcp_upstream_request_no_id(x->scan))
+                     || ngx_http_mcp_upstream_request_forgot(ureq, text);
     }
 
     if (ureq->lost) {
+        ngx_http_mcp_exchange_answered(x);
         return;
     }
 
@@ -604,6 +608,17 @@ ngx_http_mcp_upstream_request_lost(ngx_http_mcp_upstream_request_t *ureq)
 {
     return ureq->manner->lost ? ureq->manner->lost(ureq, ureq->x->status)
                               : NGX_HTTP_MCP_KEPT;
+}
+
+
+/* whether a message of the response, or its text, says so */
+
+static ngx_uint_t
+ngx_http_mcp_upstream_request_forgot(ngx_http_mcp_upstream_request_t *ureq,
+    ngx_str_t *text)
+{
+    return !ureq->existing && ureq->manner->forgot
+           && ureq->manner->forgot(ureq, text);
 }
 
 
@@ -702,8 +717,10 @@ ngx_http_mcp_upstream_request_heal(ngx_http_mcp_upstream_request_t *ureq)
     }
 
     if (!ureq->lost
-        && (ureq->received || ngx_http_mcp_upstream_request_lost(ureq)
-                           != NGX_HTTP_MCP_LOST_UNANSWERED))
+        && (ureq->received
+            || (ngx_http_mcp_upstream_request_lost(ureq)
+                != NGX_HTTP_MCP_LOST_UNANSWERED
+                && !ngx_http_mcp_upstream_request_forgot(ureq, NULL))))
     {
         return 0;
     }
