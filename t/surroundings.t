@@ -7,7 +7,9 @@
 use FindBin;
 use lib "$FindBin::Bin/lib";
 
+use IO::Socket::INET;
 use IO::Uncompress::Gunzip qw(gunzip);
+use POSIX ();
 
 use Mcp::Test;
 
@@ -30,7 +32,23 @@ my $up = Mcp::Upstream->new(Mcp::Upstream::mcp(
     },
 ));
 
-my $t = Mcp::Test->new(vars => { UP => $up->port, DEAD => free_port() },
+pipe my $wait, my $go or die "pipe: $!";
+
+my $fcgi = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 64)
+    or die "listen: $!";
+my $handler = fork // die "fork: $!";
+
+if ($handler == 0) {
+    Mcp::Test::in_child();
+    close $go;
+    fastcgi($_) while $_ = $fcgi->accept;
+    POSIX::_exit(0);
+}
+
+END { kill KILL => $handler if $handler }
+
+my $t = Mcp::Test->new(vars => { UP => $up->port, DEAD => free_port(),
+                                 FCGI => $fcgi->sockport },
                        conf => <<'EOF');
 mcp_zone zone=main:8m;
 
@@ -167,6 +185,15 @@ server {
     location = /_mirror {
         internal;
         proxy_pass http://127.0.0.1:%%UP%%/mirror;
+    }
+
+    location = /script { mcp_endpoint zone=main; mcp_upstream u /_script; }
+    location = /_script {
+        internal;
+        fastcgi_param SCRIPT_FILENAME /srv/mcp.php;
+        fastcgi_param CONTENT_LENGTH $content_length;
+        fastcgi_param HTTP_AUTHORIZATION "";
+        fastcgi_pass 127.0.0.1:%%FCGI%%;
     }
 
     location = /page { return 200 page; }
@@ -380,4 +407,88 @@ my @json = ('Content-Type' => 'application/json',
        }), 'and of a failure');
 }
 
+
+# a script behind FastCGI, which nginx asks by another protocol
+
+{
+    my $s = $t->session(path => '/script',
+                        headers => { Authorization => 'Bearer x',
+                                     'X-Any' => 'thing' });
+    is_deeply($s->call('tools/list')->{result}, { tools => [] }, 'FastCGI');
+
+    my $p = $s->tool('x')->{result};
+    is($p->{SCRIPT_FILENAME}, '/srv/mcp.php', 'its parameters');
+    is($p->{HTTP_X_ANY}, 'thing', 'headers cross');
+    ok(!$p->{HTTP_AUTHORIZATION}, 'but for one that is cleared');
+
+    my $sse = $s->stream('tools/call', { name => 'stream' });
+    ok($sse->method('notifications/message'), 'a stream is not held back');
+    syswrite $go, '.';
+    ok($sse->response($sse->{id}), 'to the end');
+}
+
 done_testing();
+
+
+# one request of FastCGI, to a plain handler
+
+sub fastcgi {
+    my ($c) = @_;
+    my ($params, $body, %p) = ('', '');
+
+    while (read($c, my $head, 8) == 8) {
+        my (undef, $type, undef, $len, $pad) = unpack 'CCnnC', $head;
+
+        read $c, my $data, $len + $pad if $len + $pad;
+        $data = substr $data // '', 0, $len;
+
+        $params .= $data if $type == 4;
+        $body .= $data if $type == 5;
+        last if $type == 5 && $len == 0;
+    }
+
+    while (length $params) {
+        my @len = map {
+            my $n = unpack 'C', $params;
+
+            $n = $n < 128 ? unpack 'C', substr $params, 0, 1, ''
+                          : 0x7fffffff & unpack 'N', substr $params, 0, 4, '';
+        } 1 .. 2;
+        my $name = substr $params, 0, $len[0], '';
+
+        $p{$name} = substr $params, 0, $len[1], '';
+    }
+
+    my $m = json_decode($body);
+    my $answer = { jsonrpc => '2.0', id => $m->{id} };
+    my $type = 'application/json';
+    my $out = sub {
+        syswrite $c, pack('CCnnCC', 1, 6, 1, length $_[0], 0, 0) . $_[0];
+    };
+
+    if ($m->{method} eq 'tools/list') {
+        $answer->{result} = { tools => [] };
+
+    } elsif ($m->{method} ne 'tools/call') {
+        $answer->{error} = { code => -32601, message => 'unknown' };
+
+    } elsif ($m->{params}{name} eq 'stream') {
+        $type = 'text/event-stream';
+        $out->("Content-Type: $type\r\n\r\ndata: "
+               . json_encode(notification('message', { level => 'info',
+                                                       data => 'a' }))
+               . "\n\n");
+        sysread $wait, my $byte, 1;
+        $answer->{result} = {};
+
+    } else {
+        $answer->{result} = \%p;
+    }
+
+    $out->($type =~ /json/
+           ? "Content-Type: $type\r\n\r\n" . json_encode($answer)
+           : 'data: ' . json_encode($answer) . "\n\n");
+    syswrite $c, pack('CCnnCC', 1, 6, 1, 0, 0, 0)
+                 . pack('CCnnCC', 1, 3, 1, 8, 0, 0) . "\0" x 8;
+    close $c;
+}
