@@ -33,6 +33,7 @@ mcp_zone zone=main:32m;
 
 map "$mcp_method $mcp_name" $denied {
     "~^resources/subscribe secret:" 1;
+    "resources/subscribe events://secret/latest" 1;
 }
 
 server {
@@ -203,6 +204,8 @@ is($t->status('/status')->{sessions}{live}, 0, 'and have no session');
 for ([undef, qr/params.notifications/],
      [{ toolsListChanged => 1 }, qr/true or false/],
      [{ resourceSubscriptions => 'x' }, qr/array/],
+     (map [{ resourceSubscriptions => ['a:b', $_] },
+           qr/empty or has a control character/], '', "a:\0", "a:\x7f"),
      [{ resourceSubscriptions => [map "a:$_", 1 .. 4] },
       qr/mcp_subscription_limit/])
 {
@@ -214,11 +217,13 @@ for ([undef, qr/params.notifications/],
 
 # what a rule denies to subscribe to cannot be listened for
 
-my $d = listen_on('/deny', 9, { resourceSubscriptions => ['secret:a',
-                                                          'open:a'] });
+my $d = listen_on('/deny', 9, { resourceSubscriptions => [
+    qw(secret:a open:a events://secret/latest events://%73ecret/latest
+       events://secre%74/latest)] });
 same($d->event->{json}{params}{notifications},
      { resourceSubscriptions => ['open:a'] }, 'a denied resource is left out');
 
+$t->publish({ topic => 'secret', n => 1 });
 $t->publish(notification('resources/updated', { uri => $_ }))
     for 'secret:a', 'open:a';
 is($d->event->{json}{params}{uri}, 'open:a', 'and not told of');

@@ -193,8 +193,9 @@ $r = $deny->call('tools/call', { name => 'wait_for_event',
 is($r->{status}, 403, 'a topic that is denied');
 is($deny->call('resources/read', { uri => 'events://secret/latest' })
    ->{status}, 403, 'and to read it');
-ok($ann->call('tools/call', { name => 'wait_for_event', arguments => {} })
-   ->{json}{result}{isError}, 'wrong arguments');
+ok($ann->call('tools/call', { name => 'wait_for_event', arguments => $_ })
+   ->{json}{result}{isError}, 'wrong arguments')
+    for {}, { uri => "a:b\0", timeout_seconds => 0 };
 
 
 # limits are those of the identity, and who leaves waits no more

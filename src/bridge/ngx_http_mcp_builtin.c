@@ -416,6 +416,10 @@ ngx_http_mcp_builtin_resource(ngx_http_mcp_bridge_t *bridge,
             return "uri must be a string of 1 to 2048 bytes";
         }
 
+        if (ngx_mcp_json_control(&args->uri)) {
+            return "uri must not have control characters";
+        }
+
     } else {
         rc = ngx_http_mcp_builtin_string(&args->topic, w->pool, name);
 

@@ -234,17 +234,19 @@ ngx_http_mcp_listen_resource(ngx_http_mcp_listen_t *listen,
     mlcf = ctx->conf;
     uri = want->uri;
 
-    if (mlcf->deny
-        && ngx_http_mcp_denied_as(listen->r, ctx, NGX_MCP_METHOD_SUBSCRIBE,
-                                  &uri, NULL)
-           != NGX_OK)
-    {
-        return;
-    }
+    /* rules see a topic as a subscription of a session shows it */
 
     if (ngx_http_mcp_topic_resolve(&mlcf->bridge, &uri, listen->r->pool,
                                    &topic, &name)
         != NGX_OK)
+    {
+        return;
+    }
+
+    if (mlcf->deny
+        && ngx_http_mcp_denied_as(listen->r, ctx, NGX_MCP_METHOD_SUBSCRIBE,
+                                  &uri, NULL)
+           != NGX_OK)
     {
         return;
     }

@@ -218,6 +218,9 @@ void ngx_mcp_json_value(ngx_str_t *rest, ngx_str_t *value);
  */
 u_char *ngx_mcp_json_unescape(u_char *dst, ngx_str_t *raw);
 
+/* whether such a token has a control character, escaped or, as DEL, plain */
+ngx_uint_t ngx_mcp_json_control(ngx_str_t *raw);
+
 /*
  * ngx_mcp_json_escape() writes a text as a JSON string with quotes; invalid
  * UTF-8 becomes U+FFFD.  It returns the end.  ngx_mcp_json_escaped_len() is

@@ -181,6 +181,57 @@ ngx_mcp_json_next(ngx_str_t *rest, u_char open, u_char close)
 }
 
 
+ngx_uint_t
+ngx_mcp_json_control(ngx_str_t *raw)
+{
+    u_char  *p, *last, ch;
+
+    if (memchr(raw->data, 0x7f, raw->len)) {
+        return 1;
+    }
+
+    p = raw->data;
+    last = p + raw->len;
+
+    for ( ;; ) {
+        p = memchr(p, '\\', last - p);
+
+        if (p == NULL) {
+            return 0;
+        }
+
+        /* a quote ends the token, so that there is something behind */
+
+        ch = *++p;
+        p++;
+
+        switch (ch) {
+
+        case 'b':
+        case 'f':
+        case 'n':
+        case 'r':
+        case 't':
+            return 1;
+
+        case 'u':
+
+            if (p[0] != '0' || p[1] != '0') {
+                break;
+            }
+
+            if (p[2] == '0' || p[2] == '1'
+                || (p[2] == '7' && (p[3] | 0x20) == 'f'))
+            {
+                return 1;
+            }
+
+            break;
+        }
+    }
+}
+
+
 u_char *
 ngx_mcp_json_unescape(u_char *dst, ngx_str_t *raw)
 {

@@ -124,6 +124,12 @@ ngx_mcp_listen_uris(ngx_str_t *array, ngx_uint_t max, ngx_pool_t *pool,
             return NGX_DECLINED;
         }
 
+        if (raw.len == 2 || ngx_mcp_json_control(&raw)) {
+            *why = "params.notifications.resourceSubscriptions has a URI that "
+                   "is empty or has a control character";
+            return NGX_DECLINED;
+        }
+
         rc = ngx_mcp_listen_uri(&raw, max, pool, listen, why);
 
         if (rc != NGX_OK) {

@@ -504,8 +504,7 @@ ngx_mcp_message_id(ngx_mcp_message_t *m)
 static ngx_uint_t
 ngx_mcp_message_control(ngx_mcp_message_t *m, ngx_mcp_path_e path)
 {
-    u_char     *p, *last, ch;
-    ngx_str_t   raw;
+    ngx_str_t  raw;
 
     if (ngx_mcp_message_type(m, path) != NGX_MCP_JSON_STRING) {
         return 0;
@@ -513,49 +512,7 @@ ngx_mcp_message_control(ngx_mcp_message_t *m, ngx_mcp_path_e path)
 
     raw = ngx_mcp_message_member(m, path);
 
-    if (memchr(raw.data, 0x7f, raw.len)) {
-        return 1;
-    }
-
-    p = raw.data;
-    last = p + raw.len;
-
-    for ( ;; ) {
-        p = memchr(p, '\\', last - p);
-
-        if (p == NULL) {
-            return 0;
-        }
-
-        /* a quote ends the token, so that there is something behind */
-
-        ch = *++p;
-        p++;
-
-        switch (ch) {
-
-        case 'b':
-        case 'f':
-        case 'n':
-        case 'r':
-        case 't':
-            return 1;
-
-        case 'u':
-
-            if (p[0] != '0' || p[1] != '0') {
-                break;
-            }
-
-            if (p[2] == '0' || p[2] == '1'
-                || (p[2] == '7' && (p[3] | 0x20) == 'f'))
-            {
-                return 1;
-            }
-
-            break;
-        }
-    }
+    return ngx_mcp_json_control(&raw);
 }
 
 
