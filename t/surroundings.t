@@ -71,6 +71,7 @@ upstream named { server 127.0.0.1:%%UP%%; keepalive 4; }
 upstream spare { server 127.0.0.1:%%DEAD%%; server 127.0.0.1:%%UP%% backup; }
 
 map $host $backend { default 127.0.0.1:%%UP%%; }
+map $user $role { ann admin; default ""; }
 
 server {
     %%LISTEN%%
@@ -200,6 +201,51 @@ server {
 
     location = /sub { mcp_endpoint zone=main; mcp_upstream u /_sub$mcp_topic; }
     location = /_sub { internal; mcp_endpoint zone=main name=inner; }
+}
+
+server {
+    listen 127.0.0.1:%%PORT_stored%%;
+    server_name ~^(?<site>\w+)\.stored\.test$;
+
+    location ~ ^/(?<what>one|two)$ {
+        auth_request     /_check;
+        auth_request_set $user $upstream_http_x_user;
+        set              $place here;
+        mcp_endpoint     zone=main;
+        mcp_batch        on;
+        mcp_upstream     u /_stored;
+        mcp_upstream     v /_stored/2;
+    }
+
+    location = /_check {
+        internal;
+        proxy_pass              http://127.0.0.1:%%PORT_check%%;
+        proxy_pass_request_body off;
+        proxy_set_header        Content-Length "";
+        proxy_set_header        X-Tool $mcp_name;
+        proxy_cache             off;
+    }
+
+    location /_stored {
+        internal;
+        proxy_set_header X-User  $user;
+        proxy_set_header X-Role  $role;
+        proxy_set_header X-Site  $site;
+        proxy_set_header X-What  $what;
+        proxy_set_header X-Place $place;
+        proxy_set_header X-Tool  $mcp_name;
+        proxy_pass http://127.0.0.1:%%UP%%/;
+    }
+}
+
+server {
+    listen 127.0.0.1:%%PORT_check%%;
+    location / { add_header X-User $check_user; return 204; }
+}
+
+map $http_x_tool:$http_x_key $check_user {
+    u__other:ann bob;
+    ~:(?<key>.*) $key;
 }
 
 server {
@@ -345,6 +391,38 @@ my @json = ('Content-Type' => 'application/json',
 
     is($t->client(path => '/sub')->initialize->{status}, 502,
        'an endpoint is no upstream');
+}
+
+
+# what was stored in the request of the client is there for its upstream
+
+for my $user ('ann', 'bob') {
+    for my $path ('/one', '/two') {
+        my $s = $t->session(path => $path, port => 'stored',
+                            version => '2025-03-26',
+                            headers => { Host => "a$user.stored.test",
+                                         'X-Key' => $user });
+
+        for my $name ('u__x', 'v__x') {
+            my $h = $s->tool($name)->{result}{headers};
+
+            my @sent = @$h{map "x-$_", qw(user role site what place tool)};
+
+            is(join(' ', map { $_ // '-' } @sent),
+               join(' ', $user, $user eq 'ann' ? 'admin' : '-', "a$user",
+                    substr($path, 1), 'here', $name),
+               "$path, $name: stored variables of $user");
+        }
+
+        my @batch = map $s->message('tools/call', { name => $_ }),
+                        'u__x', 'u__other';
+        my $r = $s->post(\@batch);
+
+        is($r->{status}, $user eq 'ann' ? 403 : 200,
+           'a batch has one value of each');
+        like($r->{body}, qr/auth_request_set/, 'or is refused')
+            if $user eq 'ann';
+    }
 }
 
 

@@ -10,6 +10,7 @@
 #include "ngx_http_mcp_module.h"
 #include "ngx_http_mcp_call.h"
 #include "ngx_http_mcp_edge.h"
+#include "ngx_http_mcp_stored.h"
 
 
 #define NGX_HTTP_MCP_BATCH_MAX   128
@@ -46,6 +47,8 @@ struct ngx_http_mcp_batch_s {
     ngx_uint_t                  limit_req;  /* status after the rules ran */
     ngx_uint_t                  limit_conn;
     ngx_http_variable_value_t  *variables;  /* values before the rules run */
+    ngx_http_variable_value_t  *stored;     /* those that the rules stored
+                                               for the first element */
     ngx_str_t                   tenant;     /* of the first element */
     ngx_str_t                   identity;
     ngx_str_t                   list_key;
@@ -59,6 +62,8 @@ static const char *ngx_http_mcp_batch_parse(ngx_http_request_t *r,
     ngx_http_mcp_batch_t *batch, ngx_str_t *body);
 static ngx_int_t ngx_http_mcp_batch_caller(ngx_http_mcp_batch_t *batch,
     ngx_http_mcp_ctx_t *ctx);
+static ngx_uint_t ngx_http_mcp_batch_same(ngx_http_variable_value_t *a,
+    ngx_http_variable_value_t *b, ngx_uint_t n);
 static void ngx_http_mcp_batch_rewind(ngx_http_mcp_batch_t *batch,
     ngx_http_mcp_ctx_t *ctx);
 static void ngx_http_mcp_batch_run(ngx_http_mcp_batch_t *batch);
@@ -317,12 +322,24 @@ ngx_http_mcp_batch_handler(ngx_http_request_t *r)
 }
 
 
-/* the session is looked up once, so all elements need the same caller */
+/*
+ * The session is looked up once, so all elements need the same caller; and the
+ * locations of upstreams see one set of stored variables.
+ */
 
 static ngx_int_t
 ngx_http_mcp_batch_caller(ngx_http_mcp_batch_t *batch, ngx_http_mcp_ctx_t *ctx)
 {
+    ngx_http_variable_value_t  *stored;
+    ngx_http_core_main_conf_t  *cmcf;
+
+    stored = ngx_http_mcp_stored_variables(batch->r);
+    if (stored == NULL) {
+        return NGX_ERROR;
+    }
+
     if (batch->checked == 0) {
+        batch->stored = stored;
         batch->tenant = ctx->caller.tenant;
         batch->identity = ctx->caller.identity;
         batch->list_key = ctx->caller.list_key;
@@ -330,16 +347,44 @@ ngx_http_mcp_batch_caller(ngx_http_mcp_batch_t *batch, ngx_http_mcp_ctx_t *ctx)
         return NGX_OK;
     }
 
-    if (ngx_mcp_equal(&batch->tenant, &ctx->caller.tenant)
-        && ngx_mcp_equal(&batch->identity, &ctx->caller.identity)
-        && ngx_mcp_equal(&batch->list_key, &ctx->caller.list_key))
+    if (!ngx_mcp_equal(&batch->tenant, &ctx->caller.tenant)
+        || !ngx_mcp_equal(&batch->identity, &ctx->caller.identity)
+        || !ngx_mcp_equal(&batch->list_key, &ctx->caller.list_key))
     {
-        return NGX_OK;
+        batch->refused = "the messages of a batch must have one tenant, "
+                         "identity and list key";
+        return NGX_DECLINED;
     }
 
-    batch->refused = "the messages of a batch must have one tenant, identity "
-                     "and list key";
-    return NGX_DECLINED;
+    cmcf = ngx_http_get_module_main_conf(batch->r, ngx_http_core_module);
+
+    if (!ngx_http_mcp_batch_same(batch->stored, stored,
+                                 cmcf->variables.nelts))
+    {
+        batch->refused = "the messages of a batch must get the same values by "
+                         "auth_request_set";
+        return NGX_DECLINED;
+    }
+
+    return NGX_OK;
+}
+
+
+static ngx_uint_t
+ngx_http_mcp_batch_same(ngx_http_variable_value_t *a,
+    ngx_http_variable_value_t *b, ngx_uint_t n)
+{
+    ngx_uint_t  i;
+
+    for (i = 0; i < n; i++) {
+        if (a[i].valid != b[i].valid || a[i].len != b[i].len
+            || (a[i].len && ngx_memcmp(a[i].data, b[i].data, a[i].len) != 0))
+        {
+            return 0;
+        }
+    }
+
+    return 1;
 }
 
 

@@ -9,6 +9,7 @@
 #include <ngx_http.h>
 #include "ngx_http_mcp_capture.h"
 #include "ngx_http_mcp_background.h"
+#include "ngx_http_mcp_stored.h"
 
 
 #define NGX_HTTP_MCP_EXCHANGE_LIMIT  (4 * 1024 * 1024)
@@ -179,7 +180,6 @@ ngx_http_mcp_exchange_start(ngx_http_mcp_exchange_t *x)
     ngx_http_headers_in_t       in;
     ngx_http_mcp_capture_t     *cap;
     ngx_http_variable_value_t  *variables;
-    ngx_http_core_main_conf_t  *cmcf;
 
     r = x->r;
     cap = x->capture;
@@ -194,12 +194,9 @@ ngx_http_mcp_exchange_start(ngx_http_mcp_exchange_t *x)
 
     cap->body.bufs = x->request;
 
-    /* values cached for r may differ from what the subrequest sees */
+    /* other values cached for r may differ from what the subrequest sees */
 
-    cmcf = ngx_http_get_module_main_conf(r, ngx_http_core_module);
-
-    variables = ngx_pcalloc(r->pool, cmcf->variables.nelts
-                                     * sizeof(ngx_http_variable_value_t));
+    variables = ngx_http_mcp_stored_variables(r);
     if (variables == NULL) {
         return NGX_ERROR;
     }

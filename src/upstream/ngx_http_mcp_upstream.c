@@ -8,6 +8,7 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 #include <ngx_md5.h>
+#include "ngx_http_mcp_stored.h"
 #include "ngx_http_mcp_upstream.h"
 
 
@@ -26,8 +27,6 @@ static ngx_int_t ngx_http_mcp_upstream_uri(ngx_http_request_t *r,
 static ngx_int_t ngx_http_mcp_upstream_escape(ngx_pool_t *pool,
     ngx_str_t *uri);
 static ngx_uint_t ngx_http_mcp_upstream_dot_segment(u_char *p, u_char *last);
-static ngx_uint_t ngx_http_mcp_uncached_is_stored(ngx_http_request_t *r,
-    ngx_uint_t index, ngx_uint_t n);
 static void ngx_http_mcp_background_done(ngx_http_mcp_exchange_t *x,
     ngx_http_mcp_outcome_e outcome);
 
@@ -401,11 +400,7 @@ ngx_http_mcp_uncached_value(ngx_http_request_t *r, ngx_http_complex_value_t *cv,
                 continue;
             }
 
-            ngx_memzero(probe, size);
-
-            r->variables = probe;
-
-            if (ngx_http_mcp_uncached_is_stored(r, i, n)) {
+            if (ngx_http_mcp_is_stored(r, i, probe)) {
 
                 if (nkept++ == 0) {
                     ngx_memzero(kept, size);
@@ -422,42 +417,6 @@ ngx_http_mcp_uncached_value(ngx_http_request_t *r, ngx_http_complex_value_t *cv,
     r->variables = old;
 
     return rc;
-}
-
-
-/* whether the variable's value depends on no other variable */
-
-static ngx_uint_t
-ngx_http_mcp_uncached_is_stored(ngx_http_request_t *r, ngx_uint_t index,
-    ngx_uint_t n)
-{
-    ngx_uint_t                  i;
-    ngx_http_variable_t        *v;
-    ngx_http_core_main_conf_t  *cmcf;
-
-    cmcf = ngx_http_get_module_main_conf(r, ngx_http_core_module);
-
-    v = cmcf->variables.elts;
-
-    if (v[index].flags & NGX_HTTP_VAR_NOCACHEABLE) {
-        return 0;
-    }
-
-    if (v[index].get_handler(r, &r->variables[index], v[index].data)
-        != NGX_OK)
-    {
-        return 0;
-    }
-
-    for (i = 0; i < n; i++) {
-        if (i != index
-            && (r->variables[i].valid || r->variables[i].not_found))
-        {
-            return 0;
-        }
-    }
-
-    return 1;
 }
 
 

@@ -1,0 +1,131 @@
+
+/*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+#include "ngx_http_mcp_stored.h"
+
+
+static u_char *ngx_http_mcp_stored_computed(ngx_uint_t n);
+
+
+ngx_uint_t
+ngx_http_mcp_is_stored(ngx_http_request_t *r, ngx_uint_t index,
+    ngx_http_variable_value_t *probe)
+{
+    ngx_int_t                   rc;
+    ngx_uint_t                  i, n;
+    ngx_http_variable_t        *v;
+    ngx_http_variable_value_t  *old;
+    ngx_http_core_main_conf_t  *cmcf;
+
+    cmcf = ngx_http_get_module_main_conf(r, ngx_http_core_module);
+
+    v = cmcf->variables.elts;
+    n = cmcf->variables.nelts;
+
+    if (v[index].flags & NGX_HTTP_VAR_NOCACHEABLE) {
+        return 0;
+    }
+
+    ngx_memzero(probe, n * sizeof(ngx_http_variable_value_t));
+
+    old = r->variables;
+    r->variables = probe;
+
+    rc = v[index].get_handler(r, &probe[index], v[index].data);
+
+    r->variables = old;
+
+    if (rc != NGX_OK) {
+        return 0;
+    }
+
+    for (i = 0; i < n; i++) {
+        if (i != index && (probe[i].valid || probe[i].not_found)) {
+            return 0;
+        }
+    }
+
+    return 1;
+}
+
+
+ngx_http_variable_value_t *
+ngx_http_mcp_stored_variables(ngx_http_request_t *r)
+{
+    u_char                     *computed;
+    ngx_log_t                  *log;
+    ngx_uint_t                  i, n, level;
+    ngx_http_variable_value_t  *old, *stored, *probe;
+    ngx_http_core_main_conf_t  *cmcf;
+
+    cmcf = ngx_http_get_module_main_conf(r, ngx_http_core_module);
+
+    n = cmcf->variables.nelts;
+    old = r->variables;
+    probe = NULL;
+
+    computed = ngx_http_mcp_stored_computed(n);
+    stored = ngx_pcalloc(r->pool, n * sizeof(ngx_http_variable_value_t));
+
+    if (computed == NULL || stored == NULL) {
+        return NULL;
+    }
+
+    /* no warning for a variable that is set later, or nowhere */
+
+    log = r->connection->log;
+    level = log->log_level;
+    log->log_level = ngx_min(level, NGX_LOG_ERR);
+
+    for (i = 0; i < n; i++) {
+
+        if (!old[i].valid || old[i].len == 0 || computed[i]) {
+            continue;
+        }
+
+        if (probe == NULL) {
+            probe = ngx_palloc(r->pool, n * sizeof(ngx_http_variable_value_t));
+
+            if (probe == NULL) {
+                stored = NULL;
+                break;
+            }
+        }
+
+        if (ngx_http_mcp_is_stored(r, i, probe)
+            && (probe[i].not_found || probe[i].len == 0))
+        {
+            stored[i] = old[i];
+
+        } else {
+            computed[i] = 1;
+        }
+    }
+
+    log->log_level = level;
+
+    return stored;
+}
+
+
+/* which variables are known to be computed, in this worker */
+
+static u_char *
+ngx_http_mcp_stored_computed(ngx_uint_t n)
+{
+    static u_char                *computed;
+    static volatile ngx_cycle_t  *cycle;
+
+    if (cycle != ngx_cycle) {
+        computed = ngx_pcalloc(ngx_cycle->pool, n);
+        cycle = ngx_cycle;
+    }
+
+    return computed;
+}

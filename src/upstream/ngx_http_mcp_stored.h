@@ -1,0 +1,37 @@
+
+/*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
+ * Variables that a directive or a match has stored in a request ("set",
+ * "auth_request_set", names in regular expressions), and that nginx cannot
+ * compute again.
+ */
+
+#ifndef _NGX_HTTP_MCP_STORED_H_INCLUDED_
+#define _NGX_HTTP_MCP_STORED_H_INCLUDED_
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+
+
+/*
+ * Whether the variable's value, which is now empty if it is computed, depends
+ * on no other variable.  probe: memory for all variables.
+ */
+ngx_uint_t ngx_http_mcp_is_stored(ngx_http_request_t *r, ngx_uint_t index,
+    ngx_http_variable_value_t *probe);
+
+/*
+ * An array of all variables from the pool of r with the stored ones only, for
+ * a subrequest that computes all others by itself.  NULL: no memory.
+ */
+ngx_http_variable_value_t *ngx_http_mcp_stored_variables(
+    ngx_http_request_t *r);
+
+
+#endif /* _NGX_HTTP_MCP_STORED_H_INCLUDED_ */
