@@ -211,6 +211,7 @@ server {
         auth_request     /_check;
         auth_request_set $user $upstream_http_x_user;
         set              $place here;
+        add_header       X-Id $request_id;
         mcp_endpoint     zone=main;
         mcp_batch        on;
         mcp_upstream     u /_stored;
@@ -234,6 +235,7 @@ server {
         proxy_set_header X-What  $what;
         proxy_set_header X-Place $place;
         proxy_set_header X-Tool  $mcp_name;
+        proxy_set_header X-Id    $request_id;
         proxy_pass http://127.0.0.1:%%UP%%/;
     }
 }
@@ -404,14 +406,16 @@ for my $user ('ann', 'bob') {
                                          'X-Key' => $user });
 
         for my $name ('u__x', 'v__x') {
-            my $h = $s->tool($name)->{result}{headers};
-
+            my $r = $s->tool($name);
+            my $h = $r->{result}{headers};
             my @sent = @$h{map "x-$_", qw(user role site what place tool)};
 
             is(join(' ', map { $_ // '-' } @sent),
                join(' ', $user, $user eq 'ann' ? 'admin' : '-', "a$user",
                     substr($path, 1), 'here', $name),
                "$path, $name: stored variables of $user");
+            ok($h->{'x-id'} && $h->{'x-id'} eq $r->{http}{headers}{'x-id'},
+               'and $request_id');
         }
 
         my @batch = map $s->message('tools/call', { name => $_ }),

@@ -196,7 +196,7 @@ ngx_http_mcp_exchange_start(ngx_http_mcp_exchange_t *x)
 
     /* other values cached for r may differ from what the subrequest sees */
 
-    variables = ngx_http_mcp_stored_variables(r);
+    variables = ngx_http_mcp_handed_variables(r);
     if (variables == NULL) {
         return NGX_ERROR;
     }

@@ -10,7 +10,20 @@
 #include "ngx_http_mcp_stored.h"
 
 
-static u_char *ngx_http_mcp_stored_computed(ngx_uint_t n);
+typedef struct {
+    volatile ngx_cycle_t       *cycle;
+    u_char                     *computed;    /* of each variable */
+    ngx_uint_t                  request_id;  /* its index, or NGX_ERROR */
+} ngx_http_mcp_stored_known_t;
+
+
+static ngx_http_mcp_stored_known_t *ngx_http_mcp_stored_known(
+    ngx_http_core_main_conf_t *cmcf);
+
+
+/* what is known in this worker */
+
+static ngx_http_mcp_stored_known_t  ngx_http_mcp_stored_cycle;
 
 
 ngx_uint_t
@@ -58,11 +71,12 @@ ngx_http_mcp_is_stored(ngx_http_request_t *r, ngx_uint_t index,
 ngx_http_variable_value_t *
 ngx_http_mcp_stored_variables(ngx_http_request_t *r)
 {
-    u_char                     *computed;
-    ngx_log_t                  *log;
-    ngx_uint_t                  i, n, level;
-    ngx_http_variable_value_t  *old, *stored, *probe;
-    ngx_http_core_main_conf_t  *cmcf;
+    u_char                       *computed;
+    ngx_log_t                    *log;
+    ngx_uint_t                    i, n, level;
+    ngx_http_variable_value_t    *old, *stored, *probe;
+    ngx_http_core_main_conf_t    *cmcf;
+    ngx_http_mcp_stored_known_t  *known;
 
     cmcf = ngx_http_get_module_main_conf(r, ngx_http_core_module);
 
@@ -70,12 +84,14 @@ ngx_http_mcp_stored_variables(ngx_http_request_t *r)
     old = r->variables;
     probe = NULL;
 
-    computed = ngx_http_mcp_stored_computed(n);
+    known = ngx_http_mcp_stored_known(cmcf);
     stored = ngx_pcalloc(r->pool, n * sizeof(ngx_http_variable_value_t));
 
-    if (computed == NULL || stored == NULL) {
+    if (known == NULL || stored == NULL) {
         return NULL;
     }
+
+    computed = known->computed;
 
     /* no warning for a variable that is set later, or nowhere */
 
@@ -114,18 +130,68 @@ ngx_http_mcp_stored_variables(ngx_http_request_t *r)
 }
 
 
-/* which variables are known to be computed, in this worker */
-
-static u_char *
-ngx_http_mcp_stored_computed(ngx_uint_t n)
+ngx_http_variable_value_t *
+ngx_http_mcp_handed_variables(ngx_http_request_t *r)
 {
-    static u_char                *computed;
-    static volatile ngx_cycle_t  *cycle;
+    ngx_http_variable_value_t    *handed, *id;
+    ngx_http_core_main_conf_t    *cmcf;
+    ngx_http_mcp_stored_known_t  *known;
 
-    if (cycle != ngx_cycle) {
-        computed = ngx_pcalloc(ngx_cycle->pool, n);
-        cycle = ngx_cycle;
+    handed = ngx_http_mcp_stored_variables(r);
+    if (handed == NULL) {
+        return NULL;
     }
 
-    return computed;
+    cmcf = ngx_http_get_module_main_conf(r, ngx_http_core_module);
+
+    known = ngx_http_mcp_stored_known(cmcf);
+
+    if (known->request_id == (ngx_uint_t) NGX_ERROR) {
+        return handed;
+    }
+
+    id = ngx_http_get_indexed_variable(r, known->request_id);
+
+    if (id && id->valid) {
+        handed[known->request_id] = *id;
+    }
+
+    return handed;
+}
+
+
+static ngx_http_mcp_stored_known_t *
+ngx_http_mcp_stored_known(ngx_http_core_main_conf_t *cmcf)
+{
+    ngx_uint_t                    i;
+    ngx_http_variable_t          *v;
+    ngx_http_mcp_stored_known_t  *known;
+
+    known = &ngx_http_mcp_stored_cycle;
+
+    if (known->cycle == ngx_cycle) {
+        return known;
+    }
+
+    known->computed = ngx_pcalloc(ngx_cycle->pool, cmcf->variables.nelts);
+    if (known->computed == NULL) {
+        return NULL;
+    }
+
+    known->cycle = ngx_cycle;
+    known->request_id = (ngx_uint_t) NGX_ERROR;
+
+    v = cmcf->variables.elts;
+
+    for (i = 0; i < cmcf->variables.nelts; i++) {
+
+        if (v[i].name.len == sizeof("request_id") - 1
+            && ngx_strncmp(v[i].name.data, "request_id", v[i].name.len) == 0)
+        {
+            known->request_id = i;
+            break;
+        }
+    }
+
+    return known;
 }

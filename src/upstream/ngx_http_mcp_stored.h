@@ -27,10 +27,17 @@ ngx_uint_t ngx_http_mcp_is_stored(ngx_http_request_t *r, ngx_uint_t index,
     ngx_http_variable_value_t *probe);
 
 /*
- * An array of all variables from the pool of r with the stored ones only, for
- * a subrequest that computes all others by itself.  NULL: no memory.
+ * An array of all variables from the pool of r with the stored ones only.
+ * NULL: no memory.
  */
 ngx_http_variable_value_t *ngx_http_mcp_stored_variables(
+    ngx_http_request_t *r);
+
+/*
+ * The same for a subrequest that computes all others by itself, with
+ * $request_id, which would be another one each time.
+ */
+ngx_http_variable_value_t *ngx_http_mcp_handed_variables(
     ngx_http_request_t *r);
 
 
