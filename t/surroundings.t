@@ -211,6 +211,9 @@ server {
         auth_request     /_check;
         auth_request_set $user $upstream_http_x_user;
         set              $place here;
+        set              $key $arg_key;
+        set_real_ip_from 127.0.0.1;
+        real_ip_header   X-Real-IP;
         add_header       X-Id $request_id;
         mcp_endpoint     zone=main;
         mcp_batch        on;
@@ -236,6 +239,8 @@ server {
         proxy_set_header X-Place $place;
         proxy_set_header X-Tool  $mcp_name;
         proxy_set_header X-Id    $request_id;
+        proxy_set_header X-Key   $key;
+        proxy_set_header X-Peer  $realip_remote_addr;
         proxy_pass http://127.0.0.1:%%UP%%/;
     }
 }
@@ -245,7 +250,7 @@ server {
     location / { add_header X-User $check_user; return 204; }
 }
 
-map $http_x_tool:$http_x_key $check_user {
+map $http_x_tool:$http_x_ask $check_user {
     u__other:ann bob;
     ~:(?<key>.*) $key;
 }
@@ -400,10 +405,11 @@ my @json = ('Content-Type' => 'application/json',
 
 for my $user ('ann', 'bob') {
     for my $path ('/one', '/two') {
-        my $s = $t->session(path => $path, port => 'stored',
+        my $s = $t->session(path => "$path?key=k", port => 'stored',
                             version => '2025-03-26',
                             headers => { Host => "a$user.stored.test",
-                                         'X-Key' => $user });
+                                         'X-Real-IP' => '192.0.2.1',
+                                         'X-Ask' => $user });
 
         for my $name ('u__x', 'v__x') {
             my $r = $s->tool($name);
@@ -416,6 +422,8 @@ for my $user ('ann', 'bob') {
                "$path, $name: stored variables of $user");
             ok($h->{'x-id'} && $h->{'x-id'} eq $r->{http}{headers}{'x-id'},
                'and $request_id');
+            is("$h->{'x-key'} $h->{'x-peer'}", "k 127.0.0.1",
+               'an argument, and the address before that of X-Real-IP');
         }
 
         my @batch = map $s->message('tools/call', { name => $_ }),

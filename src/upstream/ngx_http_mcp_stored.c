@@ -7,19 +7,32 @@
 #include <ngx_config.h>
 #include <ngx_core.h>
 #include <ngx_http.h>
+#include "ngx_mcp_core.h"
 #include "ngx_http_mcp_stored.h"
+
+
+#define NGX_HTTP_MCP_STORED_HANDED  3
 
 
 typedef struct {
     volatile ngx_cycle_t       *cycle;
     u_char                     *computed;    /* of each variable */
-    ngx_uint_t                  request_id;  /* its index, or NGX_ERROR */
+    ngx_uint_t                  nhanded;
+    ngx_uint_t                  handed[NGX_HTTP_MCP_STORED_HANDED];
 } ngx_http_mcp_stored_known_t;
 
 
 static ngx_http_mcp_stored_known_t *ngx_http_mcp_stored_known(
     ngx_http_core_main_conf_t *cmcf);
 
+
+/* variables that a subrequest would compute otherwise than its request */
+
+static ngx_str_t  ngx_http_mcp_stored_handed[NGX_HTTP_MCP_STORED_HANDED] = {
+    ngx_string("request_id"),
+    ngx_string("realip_remote_addr"),
+    ngx_string("realip_remote_port")
+};
 
 /* what is known in this worker */
 
@@ -133,7 +146,8 @@ ngx_http_mcp_stored_variables(ngx_http_request_t *r)
 ngx_http_variable_value_t *
 ngx_http_mcp_handed_variables(ngx_http_request_t *r)
 {
-    ngx_http_variable_value_t    *handed, *id;
+    ngx_uint_t                    i, n;
+    ngx_http_variable_value_t    *handed, *value;
     ngx_http_core_main_conf_t    *cmcf;
     ngx_http_mcp_stored_known_t  *known;
 
@@ -146,14 +160,14 @@ ngx_http_mcp_handed_variables(ngx_http_request_t *r)
 
     known = ngx_http_mcp_stored_known(cmcf);
 
-    if (known->request_id == (ngx_uint_t) NGX_ERROR) {
-        return handed;
-    }
+    for (i = 0; i < known->nhanded; i++) {
+        n = known->handed[i];
 
-    id = ngx_http_get_indexed_variable(r, known->request_id);
+        value = ngx_http_get_indexed_variable(r, n);
 
-    if (id && id->valid) {
-        handed[known->request_id] = *id;
+        if (value && value->valid) {
+            handed[n] = *value;
+        }
     }
 
     return handed;
@@ -163,7 +177,7 @@ ngx_http_mcp_handed_variables(ngx_http_request_t *r)
 static ngx_http_mcp_stored_known_t *
 ngx_http_mcp_stored_known(ngx_http_core_main_conf_t *cmcf)
 {
-    ngx_uint_t                    i;
+    ngx_uint_t                    i, n;
     ngx_http_variable_t          *v;
     ngx_http_mcp_stored_known_t  *known;
 
@@ -179,17 +193,15 @@ ngx_http_mcp_stored_known(ngx_http_core_main_conf_t *cmcf)
     }
 
     known->cycle = ngx_cycle;
-    known->request_id = (ngx_uint_t) NGX_ERROR;
+    known->nhanded = 0;
 
     v = cmcf->variables.elts;
 
     for (i = 0; i < cmcf->variables.nelts; i++) {
-
-        if (v[i].name.len == sizeof("request_id") - 1
-            && ngx_strncmp(v[i].name.data, "request_id", v[i].name.len) == 0)
-        {
-            known->request_id = i;
-            break;
+        for (n = 0; n < NGX_HTTP_MCP_STORED_HANDED; n++) {
+            if (ngx_mcp_equal(&v[i].name, &ngx_http_mcp_stored_handed[n])) {
+                known->handed[known->nhanded++] = i;
+            }
         }
     }
 

@@ -34,8 +34,8 @@ ngx_http_variable_value_t *ngx_http_mcp_stored_variables(
     ngx_http_request_t *r);
 
 /*
- * The same for a subrequest that computes all others by itself, with
- * $request_id, which would be another one each time.
+ * The same for a subrequest that computes all others by itself, with those of
+ * r that would differ there, such as $request_id.
  */
 ngx_http_variable_value_t *ngx_http_mcp_handed_variables(
     ngx_http_request_t *r);
