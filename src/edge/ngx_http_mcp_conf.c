@@ -436,7 +436,7 @@ ngx_http_mcp_merge_endpoint(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf)
 {
     u_char                    *p;
     ngx_str_t                 *server;
-    ngx_uint_t                 i, level;
+    ngx_uint_t                 i;
     ngx_http_mcp_feed_t       *feed;
     ngx_http_mcp_bridge_t     *bridge;
     ngx_http_core_srv_conf_t  *cscf;
@@ -478,11 +478,7 @@ ngx_http_mcp_merge_endpoint(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf)
     if (mlcf->origins == NULL && !mlcf->origins_any
         && !ngx_http_mcp_usable_name(cscf))
     {
-        /* "nginx -t" shows warnings and worse */
-
-        level = ngx_test_config ? NGX_LOG_WARN : NGX_LOG_NOTICE;
-
-        ngx_log_error(level, cf->log, 0,
+        ngx_log_error(NGX_HTTP_MCP_LOG_ADVICE, cf->log, 0,
                       "mcp endpoint \"%V\": the server has no usable "
                       "\"server_name\", so the endpoint accepts requests of "
                       "browsers on this machine only; add a \"server_name\" "
@@ -950,15 +946,11 @@ ngx_http_mcp_conf_alike(ngx_http_mcp_upstream_t *a, ngx_http_mcp_upstream_t *b)
 static void
 ngx_http_mcp_conf_warn_unused(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf)
 {
-    ngx_uint_t  level;
-
     if (mlcf->upstreams || mlcf->bridge.topics || mlcf->bridge.tools) {
         return;
     }
 
-    level = ngx_test_config ? NGX_LOG_WARN : NGX_LOG_NOTICE;
-
-    ngx_log_error(level, cf->log, 0,
+    ngx_log_error(NGX_HTTP_MCP_LOG_ADVICE, cf->log, 0,
                   "mcp endpoint \"%V\" in %s:%ui has no \"mcp_upstream\", no "
                   "events and no tools of its own: clients find nothing "
                   "there; add \"mcp_upstream NAME URI;\"",
@@ -1033,7 +1025,7 @@ ngx_http_mcp_conf_note(ngx_conf_t *cf, ngx_array_t *directives)
 static void
 ngx_http_mcp_conf_warn_idle(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf)
 {
-    ngx_uint_t                  i, level;
+    ngx_uint_t                  i;
     ngx_http_mcp_loc_conf_t   **eps, *mlcf;
     ngx_http_mcp_directive_t   *d;
 
@@ -1053,7 +1045,6 @@ ngx_http_mcp_conf_warn_idle(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf)
                                       : NGX_HTTP_MCP_HOLDS_STATUS);
     }
 
-    level = ngx_test_config ? NGX_LOG_WARN : NGX_LOG_NOTICE;
     d = mmcf->used.elts;
 
     for (i = 0; i < mmcf->used.nelts; i++) {
@@ -1067,7 +1058,7 @@ ngx_http_mcp_conf_warn_idle(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf)
 
         mlcf->warned = 1;
 
-        ngx_log_error(level, cf->log, 0,
+        ngx_log_error(NGX_HTTP_MCP_LOG_ADVICE, cf->log, 0,
                       "\"%V\" in %s:%ui has no effect: its location is no "
                       "endpoint, nor is one in it; add \"mcp_endpoint "
                       "zone=NAME;\" there, or remove the line",
@@ -1113,17 +1104,13 @@ static void
 ngx_http_mcp_conf_warn_batch(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf,
     ngx_http_mcp_loc_conf_t *mlcf)
 {
-    ngx_uint_t  level;
-
     if (!mlcf->batch) {
         return;
     }
 
     mmcf->batches = 1;
 
-    level = ngx_test_config ? NGX_LOG_WARN : NGX_LOG_NOTICE;
-
-    ngx_log_error(level, cf->log, 0,
+    ngx_log_error(NGX_HTTP_MCP_LOG_ADVICE, cf->log, 0,
                   "\"mcp_batch on\" at mcp endpoint \"%V\" in %s:%ui: "
                   "\"limit_req\", \"limit_conn\", \"auth_request\" and the "
                   "like check each message of a batch, but \"access_log\" "

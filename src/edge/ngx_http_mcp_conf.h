@@ -17,6 +17,11 @@
 #include "ngx_http_mcp_module.h"
 
 
+/* the level of advice: "nginx -t" shows warnings and worse */
+#define NGX_HTTP_MCP_LOG_ADVICE                                               \
+    (ngx_test_config ? NGX_LOG_WARN : NGX_LOG_NOTICE)
+
+
 extern ngx_command_t  ngx_http_mcp_commands[];
 
 void *ngx_http_mcp_create_main_conf(ngx_conf_t *cf);
@@ -64,12 +69,9 @@ ngx_int_t ngx_http_mcp_conf_guarded(ngx_conf_t *cf);
 void ngx_http_mcp_conf_quotes(ngx_conf_t *cf, ngx_uint_t first);
 
 /*
- * Checks that no parameter NAME=VALUE is there twice among the arguments from
- * this one on, and warns of quotes in them.  NGX_OK or NGX_ERROR (logged).
+ * Returns whether a parameter is NAME=VALUE, and sets *value then, which may be
+ * empty.
  */
-ngx_int_t ngx_http_mcp_conf_once(ngx_conf_t *cf, ngx_uint_t first);
-
-/* returns whether a parameter is NAME=VALUE, and sets *value then */
 ngx_uint_t ngx_http_mcp_conf_param(ngx_str_t *param, const char *name,
     ngx_str_t *value);
 
@@ -79,6 +81,55 @@ ngx_uint_t ngx_http_mcp_conf_param(ngx_str_t *param, const char *name,
  */
 ngx_int_t ngx_http_mcp_conf_value(ngx_conf_t *cf, ngx_str_t *value,
     ngx_http_complex_value_t **cv);
+
+
+/*
+ * The parameters of a directive, NAME=VALUE.  set() sets the slot at an offset
+ * of what is configured: NGX_OK; NGX_DECLINED: the value is wrong; NGX_ERROR
+ * (logged).  A row without it is a whole parameter, which sets its ngx_uint_t
+ * to "least".
+ */
+
+typedef struct ngx_http_mcp_param_s  ngx_http_mcp_param_t;
+
+struct ngx_http_mcp_param_s {
+    const char                 *name;
+    ngx_int_t                 (*set)(ngx_conf_t *cf,
+                                    ngx_http_mcp_param_t *param,
+                                    ngx_str_t *value, void *slot);
+    size_t                      offset;
+    ngx_int_t                   least;        /* bytes, ms, or the number */
+    ngx_int_t                   most;         /* of a number */
+    const char                 *advice;       /* on a wrong value; NULL: the
+                                                 usage of the directive */
+};
+
+#define NGX_HTTP_MCP_PARAM(name, kind, conf, member)                          \
+    { name, ngx_http_mcp_param_ ## kind, offsetof(conf, member), 1, 0, NULL }
+
+#define NGX_HTTP_MCP_PARAM_END  { NULL, NULL, 0, 0, 0, NULL }
+
+
+/*
+ * Reads the parameters from this argument on, each at most once, and warns of
+ * quotes in them.  usage: what to write instead of a wrong one.  NGX_CONF_OK
+ * or NGX_CONF_ERROR (logged).
+ */
+char *ngx_http_mcp_conf_params(ngx_conf_t *cf, ngx_uint_t first,
+    ngx_http_mcp_param_t *params, void *conf, const char *usage);
+
+ngx_int_t ngx_http_mcp_param_text(ngx_conf_t *cf, ngx_http_mcp_param_t *param,
+    ngx_str_t *value, void *slot);
+ngx_int_t ngx_http_mcp_param_value(ngx_conf_t *cf, ngx_http_mcp_param_t *param,
+    ngx_str_t *value, void *slot);
+ngx_int_t ngx_http_mcp_param_time(ngx_conf_t *cf, ngx_http_mcp_param_t *param,
+    ngx_str_t *value, void *slot);
+ngx_int_t ngx_http_mcp_param_number(ngx_conf_t *cf,
+    ngx_http_mcp_param_t *param, ngx_str_t *value, void *slot);
+
+/* logs that a parameter is wrong, and the advice; returns NGX_CONF_ERROR */
+char *ngx_http_mcp_conf_invalid(ngx_conf_t *cf, ngx_str_t *param,
+    const char *advice);
 
 
 /*

@@ -11,7 +11,28 @@
 #include "ngx_http_mcp_conf.h"
 
 
-static ngx_uint_t ngx_http_mcp_conf_list_kinds(ngx_str_t *text);
+static ngx_int_t ngx_http_mcp_param_kinds(ngx_conf_t *cf,
+    ngx_http_mcp_param_t *param, ngx_str_t *value, void *slot);
+
+
+static ngx_http_mcp_param_t  ngx_http_mcp_list_cache_params[] = {
+    { "ttl", ngx_http_mcp_param_time,
+      offsetof(ngx_http_mcp_bridge_t, lists_ttl), 1, 0,
+      "\"ttl\" is a time above 0, for example \"5m\"" },
+    NGX_HTTP_MCP_PARAM("key", value, ngx_http_mcp_bridge_t, lists_key),
+    { "max", ngx_http_mcp_param_number,
+      offsetof(ngx_http_mcp_bridge_t, lists_max), 1, 4096,
+      "\"max\" is a number from 1 to 4096" },
+    { "kinds", ngx_http_mcp_param_kinds,
+      offsetof(ngx_http_mcp_bridge_t, lists_kinds), 0, 0,
+      "\"kinds\" are some of \"tools\", \"prompts\", \"resources\" and "
+      "\"templates\", each once, with commas between them" },
+    { "warm=on", NULL, offsetof(ngx_http_mcp_bridge_t, lists_warm),
+      1, 0, NULL },
+    { "warm=off", NULL, offsetof(ngx_http_mcp_bridge_t, lists_warm),
+      0, 0, NULL },
+    NGX_HTTP_MCP_PARAM_END
+};
 
 
 char *
@@ -19,16 +40,14 @@ ngx_http_mcp_conf_list_cache(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
     ngx_http_mcp_loc_conf_t *mlcf = conf;
 
-    ngx_int_t               n;
-    ngx_str_t              *value, s;
-    ngx_uint_t              i;
-    const char             *advice;
+    ngx_str_t              *value;
+    const char             *usage;
     ngx_http_mcp_bridge_t  *bridge;
 
     bridge = &mlcf->bridge;
 
-    advice = "write \"mcp_list_cache off|auto|on [ttl=TIME] [key=VALUE] "
-             "[max=NUMBER] [kinds=KIND,...] [warm=on|off];\"";
+    usage = "write \"mcp_list_cache off|auto|on [ttl=TIME] [key=VALUE] "
+            "[max=NUMBER] [kinds=KIND,...] [warm=on|off];\"";
 
     if (ngx_http_mcp_conf_used(cf) != NGX_OK) {
         return NGX_CONF_ERROR;
@@ -36,10 +55,6 @@ ngx_http_mcp_conf_list_cache(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
     if (bridge->lists != NGX_CONF_UNSET_UINT) {
         return "is duplicate";
-    }
-
-    if (ngx_http_mcp_conf_once(cf, 2) != NGX_OK) {
-        return NGX_CONF_ERROR;
     }
 
     bridge->lists_here = 1;
@@ -56,57 +71,14 @@ ngx_http_mcp_conf_list_cache(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         bridge->lists = NGX_HTTP_MCP_LIST_CACHE_ON;
 
     } else {
-        i = 1;
-        goto invalid;
+        return ngx_http_mcp_conf_invalid(cf, &value[1], usage);
     }
 
-    for (i = 2; i < cf->args->nelts; i++) {
-
-        if (ngx_http_mcp_conf_param(&value[i], "ttl", &s)) {
-            bridge->lists_ttl = ngx_parse_time(&s, 0);
-
-            if (bridge->lists_ttl == (ngx_msec_t) NGX_ERROR
-                || bridge->lists_ttl == 0)
-            {
-                advice = "\"ttl\" is a time above 0, for example \"5m\"";
-                goto invalid;
-            }
-
-        } else if (ngx_http_mcp_conf_param(&value[i], "key", &s) && s.len) {
-            if (ngx_http_mcp_conf_value(cf, &s, &bridge->lists_key) != NGX_OK)
-            {
-                return NGX_CONF_ERROR;
-            }
-
-        } else if (ngx_http_mcp_conf_param(&value[i], "max", &s)) {
-            n = ngx_atoi(s.data, s.len);
-
-            if (n < 1 || n > 4096) {
-                advice = "\"max\" is a number from 1 to 4096";
-                goto invalid;
-            }
-
-            bridge->lists_max = n;
-
-        } else if (ngx_http_mcp_conf_param(&value[i], "kinds", &s)) {
-            bridge->lists_kinds = ngx_http_mcp_conf_list_kinds(&s);
-
-            if (bridge->lists_kinds == 0) {
-                advice = "\"kinds\" are some of \"tools\", \"prompts\", "
-                         "\"resources\" and \"templates\", each once, with "
-                         "commas between them";
-                goto invalid;
-            }
-
-        } else if (ngx_strcmp(value[i].data, "warm=on") == 0) {
-            bridge->lists_warm = 1;
-
-        } else if (ngx_strcmp(value[i].data, "warm=off") == 0) {
-            bridge->lists_warm = 0;
-
-        } else {
-            goto invalid;
-        }
+    if (ngx_http_mcp_conf_params(cf, 2, ngx_http_mcp_list_cache_params, bridge,
+                                 usage)
+        != NGX_CONF_OK)
+    {
+        return NGX_CONF_ERROR;
     }
 
     if (bridge->lists_warm == 1
@@ -119,20 +91,14 @@ ngx_http_mcp_conf_list_cache(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     }
 
     return NGX_CONF_OK;
-
-invalid:
-
-    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                       "invalid parameter \"%V\" of \"mcp_list_cache\"; %s",
-                       &value[i], advice);
-    return NGX_CONF_ERROR;
 }
 
 
-/* NGX_MCP_LIST_BIT() of names with commas between them; 0: they are wrong */
+/* NGX_MCP_LIST_BIT() of names with commas between them */
 
-static ngx_uint_t
-ngx_http_mcp_conf_list_kinds(ngx_str_t *text)
+static ngx_int_t
+ngx_http_mcp_param_kinds(ngx_conf_t *cf, ngx_http_mcp_param_t *param,
+    ngx_str_t *value, void *slot)
 {
     u_char      *p, *end, *last;
     ngx_uint_t   i, kinds;
@@ -145,8 +111,8 @@ ngx_http_mcp_conf_list_kinds(ngx_str_t *text)
     };
 
     kinds = 0;
-    p = text->data;
-    last = text->data + text->len;
+    p = value->data;
+    last = value->data + value->len;
 
     for ( ;; ) {
         end = ngx_strlchr(p, last, ',');
@@ -161,13 +127,14 @@ ngx_http_mcp_conf_list_kinds(ngx_str_t *text)
         }
 
         if (i == NGX_MCP_LIST_KINDS || kinds & NGX_MCP_LIST_BIT(i)) {
-            return 0;
+            return NGX_DECLINED;
         }
 
         kinds |= NGX_MCP_LIST_BIT(i);
 
         if (end == last) {
-            return kinds;
+            *(ngx_uint_t *) slot = kinds;
+            return NGX_OK;
         }
 
         p = end + 1;
@@ -179,7 +146,7 @@ char *
 ngx_http_mcp_merge_lists(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf)
 {
     ngx_md5_t                 md5;
-    ngx_uint_t                i, level, modern;
+    ngx_uint_t                i, modern;
     ngx_mcp_source_t         *source;
     ngx_http_mcp_bridge_t    *bridge;
     ngx_http_mcp_upstream_t  *u;
@@ -216,9 +183,7 @@ ngx_http_mcp_merge_lists(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf)
     if (bridge->lists == NGX_HTTP_MCP_LIST_CACHE_AUTO && bridge->lists_here
         && bridge->router.n && !modern)
     {
-        level = ngx_test_config ? NGX_LOG_WARN : NGX_LOG_NOTICE;
-
-        ngx_log_error(level, cf->log, 0,
+        ngx_log_error(NGX_HTTP_MCP_LOG_ADVICE, cf->log, 0,
                       "\"mcp_list_cache auto\" caches nothing for "
                       "\"mcp_endpoint\" in %s:%ui: only upstreams of "
                       "2026-07-28 mark lists as public, and none of this "

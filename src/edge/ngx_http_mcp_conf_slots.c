@@ -13,6 +13,7 @@
 static char *ngx_http_mcp_conf_advise(ngx_conf_t *cf, char *rc,
     const char *advice);
 static ngx_uint_t ngx_http_mcp_conf_valid(ngx_str_t *text, u_char least);
+static ngx_int_t ngx_http_mcp_conf_once(ngx_conf_t *cf, ngx_uint_t first);
 
 
 char *
@@ -166,17 +167,16 @@ ngx_http_mcp_conf_quotes(ngx_conf_t *cf, ngx_uint_t first)
 {
     u_char      *p;
     ngx_str_t   *value;
-    ngx_uint_t   i, level;
+    ngx_uint_t   i;
 
     value = cf->args->elts;
-    level = ngx_test_config ? NGX_LOG_WARN : NGX_LOG_NOTICE;
 
     for (i = first; i < cf->args->nelts; i++) {
 
         p = (u_char *) ngx_strchr(value[i].data, '=');
 
         if (p && (p[1] == '"' || p[1] == '\'')) {
-            ngx_conf_log_error(level, cf, 0,
+            ngx_conf_log_error(NGX_HTTP_MCP_LOG_ADVICE, cf, 0,
                                "the quotes in %V of \"%V\" become a part of "
                                "the value; write none, or write them around "
                                "the whole parameter", &value[i], &value[0]);
@@ -255,4 +255,196 @@ ngx_http_mcp_conf_advise(ngx_conf_t *cf, char *rc, const char *advice)
                        "invalid value \"%V\" in \"%V\"; write %s",
                        &value[1], &value[0], advice);
     return NGX_CONF_ERROR;
+}
+
+
+char *
+ngx_http_mcp_conf_params(ngx_conf_t *cf, ngx_uint_t first,
+    ngx_http_mcp_param_t *params, void *conf, const char *usage)
+{
+    void                  *slot;
+    ngx_int_t              rc;
+    ngx_str_t             *value, s;
+    ngx_uint_t             i;
+    ngx_http_mcp_param_t  *p;
+
+    if (ngx_http_mcp_conf_once(cf, first) != NGX_OK) {
+        return NGX_CONF_ERROR;
+    }
+
+    value = cf->args->elts;
+
+    for (i = first; i < cf->args->nelts; i++) {
+
+        rc = NGX_DECLINED;
+
+        for (p = params; p->name; p++) {
+
+            slot = (char *) conf + p->offset;
+
+            if (p->set == NULL) {
+
+                if (ngx_strcmp(value[i].data, p->name) == 0) {
+                    *(ngx_uint_t *) slot = p->least;
+                    rc = NGX_OK;
+                    break;
+                }
+
+            } else if (ngx_http_mcp_conf_param(&value[i], p->name, &s)) {
+                rc = p->set(cf, p, &s, slot);
+                break;
+            }
+        }
+
+        if (rc == NGX_DECLINED) {
+            return ngx_http_mcp_conf_invalid(cf, &value[i],
+                                             p->advice ? p->advice : usage);
+        }
+
+        if (rc != NGX_OK) {
+            return NGX_CONF_ERROR;
+        }
+    }
+
+    return NGX_CONF_OK;
+}
+
+
+ngx_int_t
+ngx_http_mcp_param_text(ngx_conf_t *cf, ngx_http_mcp_param_t *param,
+    ngx_str_t *value, void *slot)
+{
+    *(ngx_str_t *) slot = *value;
+
+    return (value->len < (size_t) param->least) ? NGX_DECLINED : NGX_OK;
+}
+
+
+ngx_int_t
+ngx_http_mcp_param_value(ngx_conf_t *cf, ngx_http_mcp_param_t *param,
+    ngx_str_t *value, void *slot)
+{
+    return value->len ? ngx_http_mcp_conf_value(cf, value, slot)
+                      : NGX_DECLINED;
+}
+
+
+ngx_int_t
+ngx_http_mcp_param_time(ngx_conf_t *cf, ngx_http_mcp_param_t *param,
+    ngx_str_t *value, void *slot)
+{
+    ngx_int_t  n;
+
+    n = ngx_parse_time(value, 0);
+
+    *(ngx_msec_t *) slot = n;
+
+    return (n < param->least) ? NGX_DECLINED : NGX_OK;
+}
+
+
+ngx_int_t
+ngx_http_mcp_param_number(ngx_conf_t *cf, ngx_http_mcp_param_t *param,
+    ngx_str_t *value, void *slot)
+{
+    ngx_int_t  n;
+
+    n = ngx_atoi(value->data, value->len);
+
+    *(ngx_uint_t *) slot = n;
+
+    return (n < param->least || n > param->most) ? NGX_DECLINED : NGX_OK;
+}
+
+
+char *
+ngx_http_mcp_conf_invalid(ngx_conf_t *cf, ngx_str_t *param, const char *advice)
+{
+    ngx_str_t  *value;
+
+    value = cf->args->elts;
+
+    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                       "invalid parameter \"%V\" of \"%V\"; %s",
+                       param, &value[0], advice);
+    return NGX_CONF_ERROR;
+}
+
+
+ngx_uint_t
+ngx_http_mcp_conf_param(ngx_str_t *param, const char *name, ngx_str_t *value)
+{
+    size_t  len;
+
+    len = ngx_strlen(name);
+
+    if (ngx_strncmp(param->data, name, len) != 0 || param->data[len] != '=') {
+        return 0;
+    }
+
+    value->data = param->data + len + 1;
+    value->len = param->len - len - 1;
+
+    return 1;
+}
+
+
+/*
+ * Checks that no parameter NAME=VALUE is there twice among the arguments from
+ * this one on, and warns of quotes in them
+ */
+
+static ngx_int_t
+ngx_http_mcp_conf_once(ngx_conf_t *cf, ngx_uint_t first)
+{
+    u_char      *p;
+    ngx_str_t   *value;
+    ngx_uint_t   i, j;
+
+    ngx_http_mcp_conf_quotes(cf, first);
+
+    value = cf->args->elts;
+
+    for (i = first; i < cf->args->nelts; i++) {
+
+        p = (u_char *) ngx_strchr(value[i].data, '=');
+
+        for (j = first; p && j < i; j++) {
+
+            if (ngx_strncmp(value[j].data, value[i].data,
+                            p - value[i].data + 1)
+                == 0)
+            {
+                ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                                   "duplicate parameter \"%V\" of \"%V\"; "
+                                   "remove one", &value[i], &value[0]);
+                return NGX_ERROR;
+            }
+        }
+    }
+
+    return NGX_OK;
+}
+
+
+ngx_int_t
+ngx_http_mcp_conf_value(ngx_conf_t *cf, ngx_str_t *value,
+    ngx_http_complex_value_t **cv)
+{
+    ngx_http_compile_complex_value_t  ccv;
+
+    if (*cv == NULL) {
+        *cv = ngx_palloc(cf->pool, sizeof(ngx_http_complex_value_t));
+        if (*cv == NULL) {
+            return NGX_ERROR;
+        }
+    }
+
+    ngx_memzero(&ccv, sizeof(ngx_http_compile_complex_value_t));
+
+    ccv.cf = cf;
+    ccv.value = value;
+    ccv.complex_value = *cv;
+
+    return ngx_http_compile_complex_value(&ccv);
 }

@@ -21,18 +21,9 @@
 
 #define NGX_HTTP_MCP_STATE_KEY_MIN  32
 
-
-typedef struct {
-    const char                 *name;
-    size_t                      offset;
-} ngx_http_mcp_publish_value_t;
-
-
-typedef struct {
-    const char                 *name;
-    size_t                      offset;
-    ngx_uint_t                  value;
-} ngx_http_mcp_upstream_value_t;
+#define NGX_HTTP_MCP_CONF_ZONE                                                \
+    "write \"mcp_zone zone=NAME:SIZE [state=FILE [interval=TIME]];\", for "    \
+    "example \"mcp_zone zone=main:32m;\""
 
 
 static ngx_int_t ngx_http_mcp_init_zone(ngx_shm_zone_t *shm_zone, void *data);
@@ -40,18 +31,24 @@ static ngx_mcp_zone_t *ngx_http_mcp_conf_find_zone(ngx_conf_t *cf,
     ngx_str_t *name, size_t size);
 static char *ngx_http_mcp_conf_zone(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
-static ngx_int_t ngx_http_mcp_conf_zone_state(ngx_conf_t *cf,
-    ngx_http_mcp_zone_t *zone);
+static void ngx_http_mcp_conf_zone_size(ngx_conf_t *cf, ngx_str_t *name,
+    size_t size);
+static ngx_int_t ngx_http_mcp_param_zone(ngx_conf_t *cf,
+    ngx_http_mcp_param_t *param, ngx_str_t *value, void *slot);
 static char *ngx_http_mcp_conf_status(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
-static ngx_int_t ngx_http_mcp_conf_prefix(ngx_conf_t *cf,
-    ngx_http_mcp_upstream_t *u);
+static ngx_int_t ngx_http_mcp_conf_needs_zone(ngx_conf_t *cf,
+    ngx_mcp_zone_t *zone);
+static ngx_http_mcp_upstream_t *ngx_http_mcp_conf_add_upstream(
+    ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf);
+static ngx_int_t ngx_http_mcp_conf_target(ngx_conf_t *cf, ngx_str_t *text,
+    ngx_http_complex_value_t *uri);
+static ngx_int_t ngx_http_mcp_param_prefix(ngx_conf_t *cf,
+    ngx_http_mcp_param_t *param, ngx_str_t *value, void *slot);
 static char *ngx_http_mcp_conf_prefixes(ngx_conf_t *cf,
     ngx_array_t *upstreams);
 static ngx_uint_t ngx_http_mcp_conf_prefixes_clash(ngx_str_t *prefix,
     ngx_str_t *other);
-static ngx_int_t ngx_http_mcp_conf_upstream_parameter(ngx_conf_t *cf,
-    ngx_http_mcp_upstream_t *u, ngx_str_t *value);
 static char *ngx_http_mcp_conf_endpoint(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
 static char *ngx_http_mcp_conf_upstream(ngx_conf_t *cf, ngx_command_t *cmd,
@@ -66,8 +63,6 @@ static char *ngx_http_mcp_conf_events(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
 static ngx_int_t ngx_http_mcp_conf_invalidate_level(ngx_conf_t *cf,
     ngx_str_t *value, ngx_str_t *name, ngx_str_t *level);
-static ngx_int_t ngx_http_mcp_conf_publish_value(ngx_conf_t *cf,
-    ngx_http_mcp_publish_conf_t *pcf, ngx_str_t *value);
 static char *ngx_http_mcp_conf_publish(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
 static char *ngx_http_mcp_conf_invalidate(ngx_conf_t *cf, ngx_command_t *cmd,
@@ -83,6 +78,8 @@ static char *ngx_http_mcp_conf_event_buffer(ngx_conf_t *cf, ngx_command_t *cmd,
 static char *ngx_http_mcp_conf_allowed_origins(ngx_conf_t *cf,
     ngx_command_t *cmd, void *conf);
 static ngx_uint_t ngx_http_mcp_conf_origin_valid(ngx_str_t *origin);
+static ngx_int_t ngx_http_mcp_conf_array(ngx_conf_t *cf, ngx_array_t **array,
+    size_t size);
 static char *ngx_http_mcp_conf_handler(ngx_conf_t *cf,
     ngx_http_handler_pt handler);
 
@@ -383,29 +380,73 @@ ngx_command_t  ngx_http_mcp_commands[] = {
 };
 
 
-static ngx_http_mcp_upstream_value_t  ngx_http_mcp_upstream_values[] = {
-    { "protocol=auto", offsetof(ngx_http_mcp_upstream_t, protocol),
-      NGX_HTTP_MCP_AUTO },
-    { "protocol=legacy", offsetof(ngx_http_mcp_upstream_t, protocol),
-      NGX_HTTP_MCP_LEGACY },
-    { "protocol=modern", offsetof(ngx_http_mcp_upstream_t, protocol),
-      NGX_HTTP_MCP_MODERN },
-    { "protocol=rpc", offsetof(ngx_http_mcp_upstream_t, protocol),
-      NGX_HTTP_MCP_RPC },
-    { "listen=on", offsetof(ngx_http_mcp_upstream_t, listen), 1 },
-    { "listen=off", offsetof(ngx_http_mcp_upstream_t, listen), 0 },
-    { "probe=on", offsetof(ngx_http_mcp_upstream_t, probe), 1 },
-    { "probe=off", offsetof(ngx_http_mcp_upstream_t, probe), 0 },
-    { NULL, 0, 0 }
+static ngx_http_mcp_param_t  ngx_http_mcp_zone_params[] = {
+    NGX_HTTP_MCP_PARAM("state", text, ngx_http_mcp_zone_t, state.name),
+    { "interval", ngx_http_mcp_param_time,
+      offsetof(ngx_http_mcp_zone_t, interval), 1000, 0,
+      "\"interval\" is a time of at least 1s, for example \"1m\"" },
+    NGX_HTTP_MCP_PARAM_END
 };
 
+static ngx_http_mcp_param_t  ngx_http_mcp_endpoint_params[] = {
+    NGX_HTTP_MCP_PARAM("zone", zone, ngx_http_mcp_loc_conf_t, zone),
+    NGX_HTTP_MCP_PARAM("name", text, ngx_http_mcp_loc_conf_t, name),
+    NGX_HTTP_MCP_PARAM_END
+};
 
-static ngx_http_mcp_publish_value_t  ngx_http_mcp_publish_values[] = {
-    { "kind", offsetof(ngx_http_mcp_publish_conf_t, kind) },
-    { "topic", offsetof(ngx_http_mcp_publish_conf_t, topic) },
-    { "tenant", offsetof(ngx_http_mcp_publish_conf_t, tenant) },
-    { "id", offsetof(ngx_http_mcp_publish_conf_t, id) },
-    { NULL, 0 }
+#define NGX_HTTP_MCP_UPSTREAM_PARAM(name, member, value)                      \
+    { name, NULL, offsetof(ngx_http_mcp_upstream_t, member), value, 0, NULL }
+
+static ngx_http_mcp_param_t  ngx_http_mcp_upstream_params[] = {
+    NGX_HTTP_MCP_UPSTREAM_PARAM("protocol=auto", protocol, NGX_HTTP_MCP_AUTO),
+    NGX_HTTP_MCP_UPSTREAM_PARAM("protocol=legacy", protocol,
+                                NGX_HTTP_MCP_LEGACY),
+    NGX_HTTP_MCP_UPSTREAM_PARAM("protocol=modern", protocol,
+                                NGX_HTTP_MCP_MODERN),
+    NGX_HTTP_MCP_UPSTREAM_PARAM("protocol=rpc", protocol, NGX_HTTP_MCP_RPC),
+    NGX_HTTP_MCP_UPSTREAM_PARAM("listen=on", listen, 1),
+    NGX_HTTP_MCP_UPSTREAM_PARAM("listen=off", listen, 0),
+    NGX_HTTP_MCP_UPSTREAM_PARAM("probe=on", probe, 1),
+    NGX_HTTP_MCP_UPSTREAM_PARAM("probe=off", probe, 0),
+    NGX_HTTP_MCP_UPSTREAM_PARAM("prefix=none", bare, 1),
+    { "prefix", ngx_http_mcp_param_prefix, 0, 0, 0, NULL },
+    NGX_HTTP_MCP_PARAM_END
+};
+
+static ngx_http_mcp_param_t  ngx_http_mcp_server_info_params[] = {
+    NGX_HTTP_MCP_PARAM("name", text, ngx_http_mcp_loc_conf_t, server_name),
+    NGX_HTTP_MCP_PARAM("version", text, ngx_http_mcp_loc_conf_t,
+                       server_version),
+    { "title", ngx_http_mcp_param_text,
+      offsetof(ngx_http_mcp_loc_conf_t, server_title), 0, 0, NULL },
+    NGX_HTTP_MCP_PARAM_END
+};
+
+static ngx_http_mcp_param_t  ngx_http_mcp_session_limit_params[] = {
+    NGX_HTTP_MCP_PARAM("key", value, ngx_http_mcp_loc_conf_t,
+                       session_limit_key),
+    NGX_HTTP_MCP_PARAM_END
+};
+
+static ngx_http_mcp_param_t  ngx_http_mcp_events_params[] = {
+    NGX_HTTP_MCP_PARAM("topic", value, ngx_http_mcp_feed_t, topic),
+    NGX_HTTP_MCP_PARAM_END
+};
+
+static ngx_http_mcp_param_t  ngx_http_mcp_publish_params[] = {
+    NGX_HTTP_MCP_PARAM("zone", zone, ngx_http_mcp_publish_conf_t, zone),
+    NGX_HTTP_MCP_PARAM("endpoint", text, ngx_http_mcp_publish_conf_t,
+                       endpoint),
+    NGX_HTTP_MCP_PARAM("kind", value, ngx_http_mcp_publish_conf_t, kind),
+    NGX_HTTP_MCP_PARAM("topic", value, ngx_http_mcp_publish_conf_t, topic),
+    NGX_HTTP_MCP_PARAM("tenant", value, ngx_http_mcp_publish_conf_t, tenant),
+    NGX_HTTP_MCP_PARAM("id", value, ngx_http_mcp_publish_conf_t, id),
+    NGX_HTTP_MCP_PARAM_END
+};
+
+static ngx_http_mcp_param_t  ngx_http_mcp_status_params[] = {
+    NGX_HTTP_MCP_PARAM("zone", zone, ngx_http_mcp_loc_conf_t, status),
+    NGX_HTTP_MCP_PARAM_END
 };
 
 
@@ -535,13 +576,10 @@ ngx_http_mcp_init_zone(ngx_shm_zone_t *shm_zone, void *data)
 static char *
 ngx_http_mcp_conf_zone(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
-    u_char           *p;
-    ssize_t           size;
-    ngx_str_t        *value, name, s;
-    ngx_uint_t        i;
-    ngx_shm_zone_t   *old;
-    ngx_mcp_zone_t   *zone;
-    ngx_list_part_t  *part;
+    u_char               *p;
+    ssize_t               size;
+    ngx_str_t            *value, name, s;
+    ngx_http_mcp_zone_t  *zone;
 
     value = cf->args->elts;
 
@@ -575,23 +613,52 @@ ngx_http_mcp_conf_zone(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         return NGX_CONF_ERROR;
     }
 
-    zone = ngx_http_mcp_conf_find_zone(cf, &name, size);
+    zone = (ngx_http_mcp_zone_t *) ngx_http_mcp_conf_find_zone(cf, &name,
+                                                               size);
 
     if (zone == NULL
-        || ngx_http_mcp_conf_zone_state(cf, (ngx_http_mcp_zone_t *) zone)
-           != NGX_OK)
+        || ngx_http_mcp_conf_params(cf, 2, ngx_http_mcp_zone_params, zone,
+                                    NGX_HTTP_MCP_CONF_ZONE)
+           != NGX_CONF_OK)
     {
         return NGX_CONF_ERROR;
     }
 
-    if (((ngx_http_mcp_zone_t *) zone)->interval) {
+    if (zone->state.name.len) {
 
-        /* it is read from its file */
+        if (ngx_http_mcp_state_file(cf, zone) != NGX_OK) {
+            return NGX_CONF_ERROR;
+        }
 
-        return NGX_CONF_OK;
+    } else if (zone->interval) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "\"interval\" of \"mcp_zone\" needs \"state\"; "
+                           "write \"state=FILE\" as well");
+        return NGX_CONF_ERROR;
     }
 
-    /* with another size the zone gets new memory and loses its content */
+    /* with an interval it is read from its file */
+
+    if (zone->interval == 0) {
+        ngx_http_mcp_conf_zone_size(cf, &name, size);
+    }
+
+    return NGX_CONF_OK;
+
+invalid:
+
+    return ngx_http_mcp_conf_invalid(cf, &value[1], NGX_HTTP_MCP_CONF_ZONE);
+}
+
+
+/* warns of another size: the zone gets new memory and loses its content */
+
+static void
+ngx_http_mcp_conf_zone_size(ngx_conf_t *cf, ngx_str_t *name, size_t size)
+{
+    ngx_uint_t        i;
+    ngx_shm_zone_t   *old;
+    ngx_list_part_t  *part;
 
     part = &cf->cycle->old_cycle->shared_memory.part;
     old = part->elts;
@@ -600,7 +667,7 @@ ngx_http_mcp_conf_zone(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
         if (i >= part->nelts) {
             if (part->next == NULL) {
-                break;
+                return;
             }
 
             part = part->next;
@@ -609,81 +676,34 @@ ngx_http_mcp_conf_zone(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         }
 
         if (old[i].tag == &ngx_http_mcp_module
-            && ngx_mcp_equal(&old[i].shm.name, &name)
-            && old[i].shm.size != (size_t) size
+            && ngx_mcp_equal(&old[i].shm.name, name)
+            && old[i].shm.size != size
             && old[i].data != NULL)
         {
             ngx_conf_log_error(NGX_LOG_WARN, cf, 0,
                                "the size of mcp zone \"%V\" changed: "
-                               "%ui sessions end", &name,
+                               "%ui sessions end", name,
                                ngx_mcp_zone_sessions(
                                    ((ngx_mcp_zone_t *) old[i].data)->sh));
         }
     }
-
-    return NGX_CONF_OK;
-
-invalid:
-
-    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                       "invalid parameter \"%V\"; write \"mcp_zone "
-                       "zone=NAME:SIZE;\", for example \"mcp_zone "
-                       "zone=main:32m;\"", &value[1]);
-    return NGX_CONF_ERROR;
 }
 
 
-/* reads the parameters of mcp_zone behind the first */
-
 static ngx_int_t
-ngx_http_mcp_conf_zone_state(ngx_conf_t *cf, ngx_http_mcp_zone_t *zone)
+ngx_http_mcp_param_zone(ngx_conf_t *cf, ngx_http_mcp_param_t *param,
+    ngx_str_t *value, void *slot)
 {
-    ngx_str_t   *value, s;
-    ngx_uint_t   i;
+    ngx_mcp_zone_t  *zone;
 
-    value = cf->args->elts;
-
-    for (i = 2; i < cf->args->nelts; i++) {
-
-        if (ngx_http_mcp_conf_param(&value[i], "state", &s) && s.len
-            && zone->state.name.len == 0)
-        {
-            zone->state.name = s;
-
-            if (ngx_http_mcp_state_file(cf, zone) != NGX_OK) {
-                return NGX_ERROR;
-            }
-
-            continue;
-        }
-
-        if (ngx_http_mcp_conf_param(&value[i], "interval", &s)
-            && zone->interval == 0)
-        {
-            zone->interval = ngx_parse_time(&s, 0);
-
-            if (zone->interval != (ngx_msec_t) NGX_ERROR
-                && zone->interval >= 1000)
-            {
-                continue;
-            }
-        }
-
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "invalid parameter \"%V\"; write \"mcp_zone "
-                           "zone=NAME:SIZE [state=FILE [interval=TIME]];\" "
-                           "with a time of at least 1s", &value[i]);
-        return NGX_ERROR;
+    if (value->len == 0) {
+        return NGX_DECLINED;
     }
 
-    if (zone->interval && zone->state.name.len == 0) {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "\"interval\" of \"mcp_zone\" needs \"state\"; "
-                           "write \"state=FILE\" as well");
-        return NGX_ERROR;
-    }
+    zone = ngx_http_mcp_conf_find_zone(cf, value, 0);
+    *(ngx_mcp_zone_t **) slot = zone;
 
-    return NGX_OK;
+    return zone ? NGX_OK : NGX_ERROR;
 }
 
 
@@ -692,24 +712,15 @@ ngx_http_mcp_conf_status(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
     ngx_http_mcp_loc_conf_t *mlcf = conf;
 
-    ngx_str_t  *value, s;
-
     if (mlcf->status) {
         return "is duplicate";
     }
 
-    value = cf->args->elts;
-
-    if (!ngx_http_mcp_conf_param(&value[1], "zone", &s) || s.len == 0) {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "invalid parameter \"%V\"; write \"mcp_status "
-                           "zone=NAME;\"", &value[1]);
-        return NGX_CONF_ERROR;
-    }
-
-    mlcf->status = ngx_http_mcp_conf_find_zone(cf, &s, 0);
-
-    if (mlcf->status == NULL || ngx_http_mcp_conf_guarded(cf) != NGX_OK) {
+    if (ngx_http_mcp_conf_params(cf, 1, ngx_http_mcp_status_params, mlcf,
+                                 "write \"mcp_status zone=NAME;\"")
+        != NGX_CONF_OK
+        || ngx_http_mcp_conf_guarded(cf) != NGX_OK)
+    {
         return NGX_CONF_ERROR;
     }
 
@@ -722,8 +733,6 @@ ngx_http_mcp_conf_endpoint(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
     ngx_http_mcp_loc_conf_t *mlcf = conf;
 
-    ngx_str_t                  *value, s;
-    ngx_uint_t                  i;
     ngx_http_mcp_loc_conf_t   **ep;
     ngx_http_mcp_main_conf_t   *mmcf;
 
@@ -731,49 +740,24 @@ ngx_http_mcp_conf_endpoint(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         return "is duplicate";
     }
 
-    if (ngx_http_mcp_conf_once(cf, 1) != NGX_OK) {
-        return NGX_CONF_ERROR;
-    }
-
     ngx_http_mcp_defaults_endpoint(cf);
 
-    value = cf->args->elts;
-
-    for (i = 1; i < cf->args->nelts; i++) {
-
-        if (ngx_http_mcp_conf_param(&value[i], "zone", &s) && s.len) {
-            mlcf->zone = ngx_http_mcp_conf_find_zone(cf, &s, 0);
-            if (mlcf->zone == NULL) {
-                return NGX_CONF_ERROR;
-            }
-
-            continue;
-        }
-
-        if (ngx_http_mcp_conf_param(&value[i], "name", &s) && s.len) {
-
-            if (ngx_strlchr(s.data, s.data + s.len, '$')) {
-                ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                                   "\"%V\" of \"mcp_endpoint\" must be a "
-                                   "name without variables", &value[i]);
-                return NGX_CONF_ERROR;
-            }
-
-            mlcf->name = s;
-            mlcf->named = 1;
-            continue;
-        }
-
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "invalid parameter \"%V\"; write \"mcp_endpoint "
-                           "zone=NAME [name=ID];\"", &value[i]);
+    if (ngx_http_mcp_conf_params(cf, 1, ngx_http_mcp_endpoint_params, mlcf,
+                                 "write \"mcp_endpoint zone=NAME "
+                                 "[name=ID];\"")
+        != NGX_CONF_OK)
+    {
         return NGX_CONF_ERROR;
     }
 
-    if (mlcf->zone == NULL) {
+    if (ngx_strlchr(mlcf->name.data, mlcf->name.data + mlcf->name.len, '$')) {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "\"mcp_endpoint\" needs \"zone=NAME\", the name of "
-                           "an \"mcp_zone\"");
+                           "\"name=%V\" of \"mcp_endpoint\" must be a name "
+                           "without variables", &mlcf->name);
+        return NGX_CONF_ERROR;
+    }
+
+    if (ngx_http_mcp_conf_needs_zone(cf, mlcf->zone) != NGX_OK) {
         return NGX_CONF_ERROR;
     }
 
@@ -787,6 +771,7 @@ ngx_http_mcp_conf_endpoint(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     *ep = mlcf;
 
     mlcf->endpoint = 1;
+    mlcf->named = (mlcf->name.len != 0);
     mlcf->conf_ctx = cf->ctx;
     mlcf->file = cf->conf_file->file.name.data;
     mlcf->line = cf->conf_file->line;
@@ -795,15 +780,33 @@ ngx_http_mcp_conf_endpoint(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 }
 
 
+/* for directives that say in "zone=" to which zone they belong */
+
+static ngx_int_t
+ngx_http_mcp_conf_needs_zone(ngx_conf_t *cf, ngx_mcp_zone_t *zone)
+{
+    ngx_str_t  *value;
+
+    if (zone) {
+        return NGX_OK;
+    }
+
+    value = cf->args->elts;
+
+    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                       "\"%V\" needs \"zone=NAME\", the name of an "
+                       "\"mcp_zone\"", &value[0]);
+    return NGX_ERROR;
+}
+
+
 static char *
 ngx_http_mcp_conf_upstream(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
     ngx_http_mcp_loc_conf_t *mlcf = conf;
 
-    ngx_str_t                 *value;
-    ngx_uint_t                 i;
-    ngx_http_mcp_upstream_t   *u;
-    ngx_http_complex_value_t  *uri;
+    ngx_str_t                *value;
+    ngx_http_mcp_upstream_t  *u;
 
     if (ngx_http_mcp_conf_used(cf) != NGX_OK) {
         return NGX_CONF_ERROR;
@@ -811,89 +814,19 @@ ngx_http_mcp_conf_upstream(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
     value = cf->args->elts;
 
-    if (mlcf->upstreams == NGX_CONF_UNSET_PTR) {
-        mlcf->upstreams = ngx_array_create(cf->pool, 2,
-                                           sizeof(ngx_http_mcp_upstream_t));
-        if (mlcf->upstreams == NULL) {
-            return NGX_CONF_ERROR;
-        }
-    }
+    u = ngx_http_mcp_conf_add_upstream(cf, mlcf);
 
-    if (value[1].len == 0) {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "the name of \"mcp_upstream\" is empty; write a "
-                           "name for logs and errors");
+    if (u == NULL
+        || ngx_http_mcp_conf_target(cf, &value[2], &u->uri) != NGX_OK
+        || ngx_http_mcp_conf_params(cf, 3, ngx_http_mcp_upstream_params, u,
+                                    "the parameters are "
+                                    "\"protocol=auto|legacy|modern|rpc\", "
+                                    "\"prefix=PREFIX|none\", "
+                                    "\"listen=on|off\" and "
+                                    "\"probe=on|off\"")
+           != NGX_CONF_OK)
+    {
         return NGX_CONF_ERROR;
-    }
-
-    if (!ngx_http_mcp_conf_name_valid(&value[1])) {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "the name of \"mcp_upstream\" has control "
-                           "characters; remove them");
-        return NGX_CONF_ERROR;
-    }
-
-    if (mlcf->upstreams->nelts == NGX_HTTP_MCP_UPSTREAMS_MAX) {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "\"mcp_upstream %V\" is one more than the %d that "
-                           "an endpoint may have; give it an endpoint of its "
-                           "own", &value[1], NGX_HTTP_MCP_UPSTREAMS_MAX);
-        return NGX_CONF_ERROR;
-    }
-
-    u = mlcf->upstreams->elts;
-
-    for (i = 0; i < mlcf->upstreams->nelts; i++) {
-
-        if (ngx_mcp_equal(&u[i].name, &value[1])) {
-            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                               "the endpoint has two \"mcp_upstream %V\"; "
-                               "give each upstream a name of its own",
-                               &value[1]);
-            return NGX_CONF_ERROR;
-        }
-    }
-
-    u = ngx_array_push(mlcf->upstreams);
-    if (u == NULL) {
-        return NGX_CONF_ERROR;
-    }
-
-    ngx_memzero(u, sizeof(ngx_http_mcp_upstream_t));
-
-    u->name = value[1];
-    u->listen = 1;
-    u->probe = 1;
-
-    if (value[2].data[0] != '/' && value[2].data[0] != '$') {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "invalid URI \"%V\" of \"mcp_upstream %V\"; write "
-                           "the URI of an internal location, which starts "
-                           "with \"/\" (put the address into a \"proxy_pass\" "
-                           "there)",
-                           &value[2], &value[1]);
-        return NGX_CONF_ERROR;
-    }
-
-    uri = &u->uri;
-
-    if (ngx_http_mcp_conf_value(cf, &value[2], &uri) != NGX_OK) {
-        return NGX_CONF_ERROR;
-    }
-
-    if (u->uri.lengths == NULL) {
-        ngx_http_mcp_defaults_target(cf, &value[2]);
-    }
-
-    if (ngx_http_mcp_conf_once(cf, 3) != NGX_OK) {
-        return NGX_CONF_ERROR;
-    }
-
-    for (i = 3; i < cf->args->nelts; i++) {
-
-        if (ngx_http_mcp_conf_upstream_parameter(cf, u, &value[i]) != NGX_OK) {
-            return NGX_CONF_ERROR;
-        }
     }
 
     if (!u->probe && u->protocol == NGX_HTTP_MCP_MODERN) {
@@ -901,7 +834,7 @@ ngx_http_mcp_conf_upstream(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
                            "\"protocol=modern\" and \"probe=off\" of "
                            "\"mcp_upstream %V\" exclude each other: a server "
                            "of 2026-07-28 has no session that a probe could "
-                           "use up; remove \"probe=off\"", &value[1]);
+                           "use up; remove \"probe=off\"", &u->name);
         return NGX_CONF_ERROR;
     }
 
@@ -911,7 +844,7 @@ ngx_http_mcp_conf_upstream(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
                            "\"mcp_upstream %V\" exclude each other: the "
                            "module sends no initialize to an \"rpc\" "
                            "upstream, and must request its lists; remove one "
-                           "of them", &value[1]);
+                           "of them", &u->name);
         return NGX_CONF_ERROR;
     }
 
@@ -923,52 +856,114 @@ ngx_http_mcp_conf_upstream(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 }
 
 
-static ngx_int_t
-ngx_http_mcp_conf_upstream_parameter(ngx_conf_t *cf,
-    ngx_http_mcp_upstream_t *u, ngx_str_t *value)
+/* adds an upstream with the name at hand; NULL: refused (logged) */
+
+static ngx_http_mcp_upstream_t *
+ngx_http_mcp_conf_add_upstream(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf)
 {
-    ngx_http_mcp_upstream_value_t  *pv;
+    ngx_str_t                *name;
+    ngx_uint_t                i;
+    ngx_http_mcp_upstream_t  *u;
 
-    for (pv = ngx_http_mcp_upstream_values; pv->name; pv++) {
+    name = (ngx_str_t *) cf->args->elts + 1;
 
-        if (ngx_strcmp(value->data, pv->name) == 0) {
-            *(ngx_uint_t *) ((u_char *) u + pv->offset) = pv->value;
-            return NGX_OK;
+    if (ngx_http_mcp_conf_array(cf, &mlcf->upstreams,
+                                sizeof(ngx_http_mcp_upstream_t))
+        != NGX_OK)
+    {
+        return NULL;
+    }
+
+    if (name->len == 0) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "the name of \"mcp_upstream\" is empty; write a "
+                           "name for logs and errors");
+        return NULL;
+    }
+
+    if (!ngx_http_mcp_conf_name_valid(name)) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "the name of \"mcp_upstream\" has control "
+                           "characters; remove them");
+        return NULL;
+    }
+
+    if (mlcf->upstreams->nelts == NGX_HTTP_MCP_UPSTREAMS_MAX) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "\"mcp_upstream %V\" is one more than the %d that "
+                           "an endpoint may have; give it an endpoint of its "
+                           "own", name, NGX_HTTP_MCP_UPSTREAMS_MAX);
+        return NULL;
+    }
+
+    u = mlcf->upstreams->elts;
+
+    for (i = 0; i < mlcf->upstreams->nelts; i++) {
+
+        if (ngx_mcp_equal(&u[i].name, name)) {
+            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                               "the endpoint has two \"mcp_upstream %V\"; "
+                               "give each upstream a name of its own", name);
+            return NULL;
         }
     }
 
-    if (ngx_strcmp(value->data, "prefix=none") == 0) {
-        u->bare = 1;
-        u->prefix.len = 0;
+    u = ngx_array_push(mlcf->upstreams);
 
-    } else if (ngx_strncmp(value->data, "prefix=", 7) == 0) {
-        u->bare = 0;
-        u->prefix.data = value->data + 7;
-        u->prefix.len = value->len - 7;
+    if (u) {
+        ngx_memzero(u, sizeof(ngx_http_mcp_upstream_t));
 
-        return ngx_http_mcp_conf_prefix(cf, u);
+        u->name = *name;
+        u->listen = 1;
+        u->probe = 1;
+    }
 
-    } else {
+    return u;
+}
+
+
+/* compiles the URI of a location that passes requests on */
+
+static ngx_int_t
+ngx_http_mcp_conf_target(ngx_conf_t *cf, ngx_str_t *text,
+    ngx_http_complex_value_t *uri)
+{
+    ngx_str_t  *value;
+
+    value = cf->args->elts;
+
+    if (text->data[0] != '/' && text->data[0] != '$') {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "invalid parameter \"%V\" of \"mcp_upstream "
-                           "%V\"; the parameters are "
-                           "\"protocol=auto|legacy|modern|rpc\", "
-                           "\"prefix=PREFIX|none\", \"listen=on|off\" and "
-                           "\"probe=on|off\"",
-                           value, &u->name);
+                           "invalid URI \"%V\" of \"%V\"; write the URI of "
+                           "an internal location, which starts with \"/\" "
+                           "(put the address into a \"proxy_pass\" there)",
+                           text, &value[0]);
         return NGX_ERROR;
+    }
+
+    if (ngx_http_mcp_conf_value(cf, text, &uri) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    if (uri->lengths == NULL) {
+        ngx_http_mcp_defaults_target(cf, text);
     }
 
     return NGX_OK;
 }
 
 
-/* checks that the prefix has only characters of names of tools and prompts */
+/* the characters of a prefix are those of names of tools and prompts */
 
 static ngx_int_t
-ngx_http_mcp_conf_prefix(ngx_conf_t *cf, ngx_http_mcp_upstream_t *u)
+ngx_http_mcp_param_prefix(ngx_conf_t *cf, ngx_http_mcp_param_t *param,
+    ngx_str_t *value, void *slot)
 {
-    if (ngx_http_mcp_prefix_valid(&u->prefix)) {
+    ngx_http_mcp_upstream_t *u = slot;
+
+    u->prefix = *value;
+
+    if (ngx_http_mcp_prefix_valid(value)) {
         return NGX_OK;
     }
 
@@ -976,7 +971,7 @@ ngx_http_mcp_conf_prefix(ngx_conf_t *cf, ngx_http_mcp_upstream_t *u)
                        "invalid prefix \"%V\" of \"mcp_upstream %V\"; write 1 "
                        "to %d letters, digits, \"_\", \"-\" or \".\", or "
                        "\"prefix=none\"",
-                       &u->prefix, &u->name, NGX_HTTP_MCP_PREFIX_MAX);
+                       value, &u->name, NGX_HTTP_MCP_PREFIX_MAX);
 
     return NGX_ERROR;
 }
@@ -1157,31 +1152,15 @@ ngx_http_mcp_conf_events(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
     ngx_http_mcp_loc_conf_t *mlcf = conf;
 
-    ngx_str_t                 *value, s;
-    ngx_http_mcp_feed_t       *feed;
-    ngx_http_complex_value_t  *uri;
+    ngx_str_t            *value;
+    ngx_http_mcp_feed_t  *feed;
 
-    if (ngx_http_mcp_conf_used(cf) != NGX_OK) {
+    if (ngx_http_mcp_conf_used(cf) != NGX_OK
+        || ngx_http_mcp_conf_array(cf, &mlcf->bridge.feeds,
+                                   sizeof(ngx_http_mcp_feed_t))
+           != NGX_OK)
+    {
         return NGX_CONF_ERROR;
-    }
-
-    value = cf->args->elts;
-
-    if (value[1].data[0] != '/' && value[1].data[0] != '$') {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "invalid URI \"%V\" of \"mcp_events\"; write the "
-                           "URI of an internal location, which starts with "
-                           "\"/\" (put the address into a \"proxy_pass\" "
-                           "there)", &value[1]);
-        return NGX_CONF_ERROR;
-    }
-
-    if (mlcf->bridge.feeds == NGX_CONF_UNSET_PTR) {
-        mlcf->bridge.feeds = ngx_array_create(cf->pool, 2,
-                                              sizeof(ngx_http_mcp_feed_t));
-        if (mlcf->bridge.feeds == NULL) {
-            return NGX_CONF_ERROR;
-        }
     }
 
     feed = ngx_array_push(mlcf->bridge.feeds);
@@ -1191,38 +1170,25 @@ ngx_http_mcp_conf_events(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
     ngx_memzero(feed, sizeof(ngx_http_mcp_feed_t));
 
+    value = cf->args->elts;
+
     feed->upstream.protocol = NGX_HTTP_MCP_EVENTS;
+    feed->upstream.name = value[1];
 
-    uri = &feed->upstream.uri;
-
-    if (ngx_http_mcp_conf_value(cf, &value[1], &uri) != NGX_OK) {
+    if (ngx_http_mcp_conf_target(cf, &value[1], &feed->upstream.uri) != NGX_OK
+        || ngx_http_mcp_conf_params(cf, 2, ngx_http_mcp_events_params, feed,
+                                    "write \"mcp_events URI "
+                                    "[topic=VALUE];\"")
+           != NGX_CONF_OK)
+    {
         return NGX_CONF_ERROR;
-    }
-
-    feed->upstream.name = uri->value;
-
-    if (uri->lengths == NULL) {
-        ngx_http_mcp_defaults_target(cf, &value[1]);
     }
 
     feed->demand = ngx_http_mcp_conf_demand(&value[1]);
 
-    if (cf->args->nelts == 2) {
-        return NGX_CONF_OK;
+    if (feed->topic) {
+        feed->demand |= ngx_http_mcp_conf_demand(&feed->topic->value);
     }
-
-    if (!ngx_http_mcp_conf_param(&value[2], "topic", &s) || s.len == 0) {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "invalid parameter \"%V\"; write \"mcp_events URI "
-                           "[topic=VALUE];\"", &value[2]);
-        return NGX_CONF_ERROR;
-    }
-
-    if (ngx_http_mcp_conf_value(cf, &s, &feed->topic) != NGX_OK) {
-        return NGX_CONF_ERROR;
-    }
-
-    feed->demand |= ngx_http_mcp_conf_demand(&s);
 
     return NGX_CONF_OK;
 }
@@ -1290,9 +1256,6 @@ ngx_http_mcp_conf_publish(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
     ngx_http_mcp_loc_conf_t *mlcf = conf;
 
-    ngx_int_t                      rc;
-    ngx_str_t                     *value, s;
-    ngx_uint_t                     i;
     ngx_http_mcp_main_conf_t      *mmcf;
     ngx_http_mcp_publish_conf_t   *pcf, **p;
 
@@ -1300,63 +1263,12 @@ ngx_http_mcp_conf_publish(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         return "is duplicate";
     }
 
-    if (ngx_http_mcp_conf_utf8(cf) != NGX_OK
-        || ngx_http_mcp_conf_once(cf, 1) != NGX_OK)
-    {
-        return NGX_CONF_ERROR;
-    }
-
-    pcf = ngx_pcalloc(cf->pool, sizeof(ngx_http_mcp_publish_conf_t));
-    if (pcf == NULL) {
-        return NGX_CONF_ERROR;
-    }
-
-    value = cf->args->elts;
-
-    for (i = 1; i < cf->args->nelts; i++) {
-
-        if (ngx_http_mcp_conf_param(&value[i], "zone", &s) && s.len) {
-            pcf->zone = ngx_http_mcp_conf_find_zone(cf, &s, 0);
-            if (pcf->zone == NULL) {
-                return NGX_CONF_ERROR;
-            }
-
-            continue;
-        }
-
-        if (ngx_http_mcp_conf_param(&value[i], "endpoint", &s) && s.len) {
-            pcf->endpoint = s;
-            continue;
-        }
-
-        rc = ngx_http_mcp_conf_publish_value(cf, pcf, &value[i]);
-
-        if (rc == NGX_OK) {
-            continue;
-        }
-
-        if (rc == NGX_DECLINED) {
-            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                               "invalid parameter \"%V\"; write \"mcp_publish "
-                               "zone=NAME [endpoint=ID] [kind=VALUE] "
-                               "[topic=VALUE] [tenant=VALUE] [id=VALUE];\"",
-                               &value[i]);
-        }
-
-        return NGX_CONF_ERROR;
-    }
-
-    if (pcf->zone == NULL) {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "\"mcp_publish\" needs \"zone=NAME\", the name of "
-                           "an \"mcp_zone\"");
-        return NGX_CONF_ERROR;
-    }
-
     mmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_mcp_module);
 
+    pcf = ngx_pcalloc(cf->pool, sizeof(ngx_http_mcp_publish_conf_t));
     p = ngx_array_push(&mmcf->publishers);
-    if (p == NULL) {
+
+    if (pcf == NULL || p == NULL) {
         return NGX_CONF_ERROR;
     }
 
@@ -1365,7 +1277,16 @@ ngx_http_mcp_conf_publish(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     pcf->file = cf->conf_file->file.name.data;
     pcf->line = cf->conf_file->line;
 
-    if (ngx_http_mcp_conf_guarded(cf) != NGX_OK) {
+    if (ngx_http_mcp_conf_utf8(cf) != NGX_OK
+        || ngx_http_mcp_conf_params(cf, 1, ngx_http_mcp_publish_params, pcf,
+                                    "write \"mcp_publish zone=NAME "
+                                    "[endpoint=ID] [kind=VALUE] "
+                                    "[topic=VALUE] [tenant=VALUE] "
+                                    "[id=VALUE];\"")
+           != NGX_CONF_OK
+        || ngx_http_mcp_conf_needs_zone(cf, pcf->zone) != NGX_OK
+        || ngx_http_mcp_conf_guarded(cf) != NGX_OK)
+    {
         return NGX_CONF_ERROR;
     }
 
@@ -1373,33 +1294,6 @@ ngx_http_mcp_conf_publish(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     ((ngx_http_mcp_zone_t *) pcf->zone)->published = 1;
 
     return ngx_http_mcp_conf_handler(cf, ngx_http_mcp_publish_handler);
-}
-
-
-/* NGX_DECLINED: it is none of these; NGX_ERROR is logged */
-
-static ngx_int_t
-ngx_http_mcp_conf_publish_value(ngx_conf_t *cf,
-    ngx_http_mcp_publish_conf_t *pcf, ngx_str_t *value)
-{
-    ngx_str_t                       s;
-    ngx_http_complex_value_t      **cv;
-    ngx_http_mcp_publish_value_t   *pv;
-
-    for (pv = ngx_http_mcp_publish_values; /* void */ ; pv++) {
-
-        if (pv->name == NULL) {
-            return NGX_DECLINED;
-        }
-
-        if (ngx_http_mcp_conf_param(value, pv->name, &s)) {
-            break;
-        }
-    }
-
-    cv = (ngx_http_complex_value_t **) ((u_char *) pcf + pv->offset);
-
-    return s.len ? ngx_http_mcp_conf_value(cf, &s, cv) : NGX_DECLINED;
 }
 
 
@@ -1559,8 +1453,8 @@ ngx_http_mcp_conf_server_info(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
     ngx_http_mcp_loc_conf_t *mlcf = conf;
 
-    ngx_str_t   *value, s;
-    ngx_uint_t   i;
+    const char  *usage = "write \"mcp_server_info name=NAME version=VERSION "
+                         "[title=TITLE];\"";
 
     if (ngx_http_mcp_conf_used(cf) != NGX_OK) {
         return NGX_CONF_ERROR;
@@ -1570,38 +1464,21 @@ ngx_http_mcp_conf_server_info(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         return "is duplicate";
     }
 
-    if (ngx_http_mcp_conf_once(cf, 1) != NGX_OK) {
+    if (ngx_http_mcp_conf_params(cf, 1, ngx_http_mcp_server_info_params, mlcf,
+                                 usage)
+        != NGX_CONF_OK)
+    {
         return NGX_CONF_ERROR;
     }
 
-    value = cf->args->elts;
-
-    for (i = 1; i < cf->args->nelts; i++) {
-
-        if (ngx_http_mcp_conf_param(&value[i], "name", &s)) {
-            mlcf->server_name = s;
-
-        } else if (ngx_http_mcp_conf_param(&value[i], "version", &s)) {
-            mlcf->server_version = s;
-
-        } else if (ngx_http_mcp_conf_param(&value[i], "title", &s)) {
-            mlcf->server_title = s;
-
-        } else {
-            goto invalid;
-        }
+    if (mlcf->server_name.len == 0 || mlcf->server_version.len == 0) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "\"mcp_server_info\" needs a name and a version; "
+                           "%s", usage);
+        return NGX_CONF_ERROR;
     }
 
-    if (mlcf->server_name.len && mlcf->server_version.len) {
-        return NGX_CONF_OK;
-    }
-
-invalid:
-
-    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                       "invalid parameters; write \"mcp_server_info name=NAME "
-                       "version=VERSION [title=TITLE];\"");
-    return NGX_CONF_ERROR;
+    return NGX_CONF_OK;
 }
 
 
@@ -1620,12 +1497,11 @@ ngx_http_mcp_conf_deny(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
     value = cf->args->elts;
 
-    if (mlcf->deny == NGX_CONF_UNSET_PTR) {
-        mlcf->deny = ngx_array_create(cf->pool, cf->args->nelts - 1,
-                                      sizeof(ngx_http_complex_value_t));
-        if (mlcf->deny == NULL) {
-            return NGX_CONF_ERROR;
-        }
+    if (ngx_http_mcp_conf_array(cf, &mlcf->deny,
+                                sizeof(ngx_http_complex_value_t))
+        != NGX_OK)
+    {
+        return NGX_CONF_ERROR;
     }
 
     for (i = 1; i < cf->args->nelts; i++) {
@@ -1648,8 +1524,8 @@ ngx_http_mcp_conf_deny(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
             continue;
         }
 
-        ngx_conf_log_error(ngx_test_config ? NGX_LOG_WARN : NGX_LOG_NOTICE, cf,
-                           0, "\"mcp_deny %V\" denies every request; write a "
+        ngx_conf_log_error(NGX_HTTP_MCP_LOG_ADVICE, cf, 0,
+                           "\"mcp_deny %V\" denies every request; write a "
                            "variable, for example of a \"map\" over "
                            "$mcp_name", &value[i]);
     }
@@ -1664,8 +1540,11 @@ ngx_http_mcp_conf_session_limit(ngx_conf_t *cf, ngx_command_t *cmd,
 {
     ngx_http_mcp_loc_conf_t *mlcf = conf;
 
-    ngx_int_t   n;
-    ngx_str_t  *value, s;
+    ngx_int_t    n;
+    ngx_str_t   *value;
+    const char  *usage = "write \"mcp_session_limit NUMBER [key=VALUE];\", "
+                         "with 0 for no limit other than the size of the "
+                         "zone";
 
     if (ngx_http_mcp_conf_used(cf) != NGX_OK) {
         return NGX_CONF_ERROR;
@@ -1680,32 +1559,13 @@ ngx_http_mcp_conf_session_limit(ngx_conf_t *cf, ngx_command_t *cmd,
     n = ngx_atoi(value[1].data, value[1].len);
 
     if (n == NGX_ERROR) {
-        goto invalid;
+        return ngx_http_mcp_conf_invalid(cf, &value[1], usage);
     }
 
     mlcf->session_limit = n;
 
-    if (cf->args->nelts == 2) {
-        return NGX_CONF_OK;
-    }
-
-    if (!ngx_http_mcp_conf_param(&value[2], "key", &s)) {
-        goto invalid;
-    }
-
-    if (ngx_http_mcp_conf_value(cf, &s, &mlcf->session_limit_key) != NGX_OK) {
-        return NGX_CONF_ERROR;
-    }
-
-    return NGX_CONF_OK;
-
-invalid:
-
-    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                       "invalid parameters; write \"mcp_session_limit NUMBER "
-                       "[key=VALUE];\", with 0 for no limit other than the "
-                       "size of the zone");
-    return NGX_CONF_ERROR;
+    return ngx_http_mcp_conf_params(cf, 2, ngx_http_mcp_session_limit_params,
+                                    mlcf, usage);
 }
 
 
@@ -1714,9 +1574,11 @@ ngx_http_mcp_conf_event_buffer(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
     ngx_http_mcp_loc_conf_t *mlcf = conf;
 
-    ngx_int_t   n;
-    ngx_str_t  *value;
-    ssize_t     size;
+    ngx_int_t    n;
+    ngx_str_t   *value;
+    ssize_t      size;
+    const char  *usage = "write \"mcp_event_buffer NUMBER [SIZE];\", 1 to "
+                         "65536 events of at most 64k";
 
     if (ngx_http_mcp_conf_used(cf) != NGX_OK) {
         return NGX_CONF_ERROR;
@@ -1731,7 +1593,7 @@ ngx_http_mcp_conf_event_buffer(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     n = ngx_atoi(value[1].data, value[1].len);
 
     if (n == NGX_ERROR || n == 0 || n > 65536) {
-        goto invalid;
+        return ngx_http_mcp_conf_invalid(cf, &value[1], usage);
     }
 
     mlcf->event_max = n;
@@ -1740,20 +1602,13 @@ ngx_http_mcp_conf_event_buffer(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         size = ngx_parse_size(&value[2]);
 
         if (size == NGX_ERROR || size == 0 || size > 64 * 1024) {
-            goto invalid;
+            return ngx_http_mcp_conf_invalid(cf, &value[2], usage);
         }
 
         mlcf->event_size = size;
     }
 
     return NGX_CONF_OK;
-
-invalid:
-
-    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                       "invalid parameters; write \"mcp_event_buffer NUMBER "
-                       "[SIZE];\", 1 to 65536 events of at most 64k");
-    return NGX_CONF_ERROR;
 }
 
 
@@ -1848,6 +1703,19 @@ ngx_http_mcp_conf_origin_valid(ngx_str_t *origin)
 }
 
 
+/* makes the array of a directive that may be repeated */
+
+static ngx_int_t
+ngx_http_mcp_conf_array(ngx_conf_t *cf, ngx_array_t **array, size_t size)
+{
+    if (*array == NGX_CONF_UNSET_PTR) {
+        *array = ngx_array_create(cf->pool, 4, size);
+    }
+
+    return *array ? NGX_OK : NGX_ERROR;
+}
+
+
 /* sets the location's content handler; an error if it has one already */
 
 static char *
@@ -1871,82 +1739,4 @@ ngx_http_mcp_conf_handler(ngx_conf_t *cf, ngx_http_handler_pt handler)
     clcf->handler = handler;
 
     return NGX_CONF_OK;
-}
-
-
-/* whether a parameter is "name=VALUE", which may be empty */
-
-ngx_uint_t
-ngx_http_mcp_conf_param(ngx_str_t *param, const char *name, ngx_str_t *value)
-{
-    size_t  len;
-
-    len = ngx_strlen(name);
-
-    if (ngx_strncmp(param->data, name, len) != 0 || param->data[len] != '=') {
-        return 0;
-    }
-
-    value->data = param->data + len + 1;
-    value->len = param->len - len - 1;
-
-    return 1;
-}
-
-
-ngx_int_t
-ngx_http_mcp_conf_once(ngx_conf_t *cf, ngx_uint_t first)
-{
-    u_char      *p;
-    ngx_str_t   *value;
-    ngx_uint_t   i, j;
-
-    ngx_http_mcp_conf_quotes(cf, first);
-
-    value = cf->args->elts;
-
-    for (i = first; i < cf->args->nelts; i++) {
-
-        p = (u_char *) ngx_strchr(value[i].data, '=');
-
-        for (j = first; p && j < i; j++) {
-
-            if (ngx_strncmp(value[j].data, value[i].data,
-                            p - value[i].data + 1)
-                == 0)
-            {
-                ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                                   "duplicate parameter \"%V\" of \"%V\"; "
-                                   "remove one", &value[i], &value[0]);
-                return NGX_ERROR;
-            }
-        }
-    }
-
-    return NGX_OK;
-}
-
-
-/* compiles a value; *cv is made when it is NULL; NGX_ERROR is logged */
-
-ngx_int_t
-ngx_http_mcp_conf_value(ngx_conf_t *cf, ngx_str_t *value,
-    ngx_http_complex_value_t **cv)
-{
-    ngx_http_compile_complex_value_t  ccv;
-
-    if (*cv == NULL) {
-        *cv = ngx_palloc(cf->pool, sizeof(ngx_http_complex_value_t));
-        if (*cv == NULL) {
-            return NGX_ERROR;
-        }
-    }
-
-    ngx_memzero(&ccv, sizeof(ngx_http_compile_complex_value_t));
-
-    ccv.cf = cf;
-    ccv.value = value;
-    ccv.complex_value = *cv;
-
-    return ngx_http_compile_complex_value(&ccv);
 }
