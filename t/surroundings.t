@@ -197,6 +197,27 @@ server {
         fastcgi_pass 127.0.0.1:%%FCGI%%;
     }
 
+    location = /large {
+        client_max_body_size 2m;
+        mcp_endpoint zone=main;
+        mcp_upstream u /_large;
+    }
+    location = /_large {
+        internal;
+        if ($http_x_if) { proxy_pass http://127.0.0.1:%%UP%%; }
+        proxy_pass http://127.0.0.1:%%UP%%/;
+    }
+    location = /large/small {
+        client_max_body_size 2m;
+        mcp_endpoint zone=main;
+        mcp_upstream u /_large/small;
+    }
+    location = /_large/small {
+        internal;
+        client_max_body_size 64k;
+        proxy_pass http://127.0.0.1:%%UP%%/;
+    }
+
     location = /page { return 200 page; }
 
     location = /sub { mcp_endpoint zone=main; mcp_upstream u /_sub$mcp_topic; }
@@ -398,6 +419,27 @@ my @json = ('Content-Type' => 'application/json',
 
     is($t->client(path => '/sub')->initialize->{status}, 502,
        'an endpoint is no upstream');
+}
+
+
+# the endpoint limits messages of clients, and a location of an upstream does so
+# only where it says so itself
+
+{
+    my %large = (n => 1, text => "x" x 1_500_000);
+
+    for my $if ('', 'yes') {
+        my $s = $t->session(path => '/large',
+                            headers => { 'X-If' => $if });
+        is($s->tool(x => \%large)->{http}{status}, 200,
+           'client_max_body_size of the endpoint' . ($if && ', with an "if"'));
+    }
+
+    my $s = $t->session(path => '/large/small');
+    is($s->tool(x => \%large)->{http}{status}, 413,
+       'client_max_body_size of the location of the upstream');
+    like($t->log, qr{"/_large/small" answered with status 413; raise},
+         'the log says what to raise');
 }
 
 

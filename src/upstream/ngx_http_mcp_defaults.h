@@ -8,7 +8,8 @@
  * The second module of the library: in locations that an mcp_upstream names,
  * it gives the proxy module's directives that the user wrote on no level the
  * values that exchanges need.  It stands before the proxy module, whose
- * configurations are merged after its own.
+ * configurations are merged after its own.  client_max_body_size, of which the
+ * endpoint has its own, does not limit a location that inherits it.
  */
 
 #ifndef _NGX_HTTP_MCP_DEFAULTS_H_INCLUDED_
@@ -27,6 +28,7 @@ struct ngx_http_mcp_defaults_loc_conf_s {
     ngx_http_mcp_defaults_loc_conf_t  *prev;      /* the level above */
     void                             **loc_conf;  /* all modules' on this level
                                                      */
+    off_t                              body_size;  /* client_max_body_size */
 
     unsigned                           target:1;    /* mcp_upstream names it */
     unsigned                           endpoint:1;  /* it is an endpoint */

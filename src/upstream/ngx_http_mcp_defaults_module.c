@@ -408,11 +408,15 @@ ngx_http_mcp_defaults_note(ngx_http_mcp_defaults_loc_conf_t *conf,
 {
     ngx_bufs_t                     *bufs;
     ngx_flag_t                      keepalive;
+    ngx_http_core_loc_conf_t       *clcf;
     ngx_http_mcp_defaults_proxy_t  *proxy;
 
     proxy = &ngx_http_mcp_defaults_proxy;
 
     conf->loc_conf = loc_conf;
+
+    clcf = loc_conf[ngx_http_core_module.ctx_index];
+    conf->body_size = clcf->client_max_body_size;
 
     if (ngx_http_mcp_defaults_field(loc_conf, ngx_uint_t, proxy->http_version)
         != NGX_CONF_UNSET_UINT)
@@ -459,11 +463,22 @@ ngx_http_mcp_defaults_fill(ngx_conf_t *cf,
     void                              **loc_conf;
     ngx_str_t                           host;
     ngx_array_t                        *source, *headers;
+    ngx_http_core_loc_conf_t           *clcf;
     ngx_http_mcp_defaults_proxy_t      *proxy;
     ngx_http_mcp_defaults_loc_conf_t   *level;
 
     proxy = &ngx_http_mcp_defaults_proxy;
     loc_conf = conf->loc_conf;
+
+    for (level = conf; level->prev && level->prev->target; level = level->prev)
+    {
+        /* an "if" in the location of an upstream */
+    }
+
+    if (level->prev && conf->body_size == level->prev->body_size) {
+        clcf = loc_conf[ngx_http_core_module.ctx_index];
+        clcf->client_max_body_size = 0;
+    }
 
     if (!conf->http_version) {
         ngx_http_mcp_defaults_field(loc_conf, ngx_uint_t, proxy->http_version)

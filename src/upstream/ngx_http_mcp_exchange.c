@@ -999,7 +999,9 @@ ngx_http_mcp_exchange_outcome_no_header(ngx_http_mcp_exchange_t *x)
 
             ngx_log_error(x->level, log, 0,
                           "mcp upstream \"%V\": location \"%V\" answered "
-                          "with status %i", &x->name, &x->uri, cap->rc);
+                          "with status %i%s", &x->name, &x->uri, cap->rc,
+                          cap->rc == NGX_HTTP_REQUEST_ENTITY_TOO_LARGE
+                          ? "; raise \"client_max_body_size\" there" : "");
 
             return NGX_HTTP_MCP_STATUS;
         }
