@@ -20,6 +20,9 @@ else
     packages="$packages libclang-rt-dev"
 fi
 
+# any npm will do, not only Debian's
+command -v npm > /dev/null || packages="$packages nodejs npm"
+
 missing=
 for p in $packages; do
     case $(dpkg-query -W -f '${db:Status-Abbrev}' "$p" 2>/dev/null) in
