@@ -5,19 +5,21 @@
 # Sourced: servers, what they use, requests, rows.
 
 
-# start NAME WORKERS [AFFINITY]: an nginx with http { } from its input; sets
-# $master, and $work to options of the load that name the workers
+# start NAME WORKERS [AFFINITY [MODULE ...]]: an nginx with http { } from its
+# input, and further modules; sets $master, and $work to options of the load
+# that name the workers
 
 start() {
-    local name=$1 workers=$2 i pid
+    local name=$1 workers=$2 affinity=${3:-01} i pid
+    shift $(($# < 3 ? $# : 3))
 
     mkdir -p "$dir/$name"
     {
-        echo "load_module $module;"
+        printf 'load_module %s;\n' "$@" "$module"
         echo "daemon off; worker_processes $workers;"
         echo "pid $dir/$name/pid; error_log $dir/$name/error.log;"
         [ -z "${under:-}" ] || echo "user root;"
-        [ "$workers" != 1 ] || echo "worker_cpu_affinity ${3:-01};"
+        [ "$workers" != 1 ] || echo "worker_cpu_affinity $affinity;"
         echo "events { worker_connections $connections; }"
         echo "http { access_log off; keepalive_requests 100000000;"
         echo "keepalive_timeout 1h; default_type application/json;"

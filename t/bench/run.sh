@@ -22,6 +22,7 @@
 #     payload        large answers of an upstream
 #     deaths         workers that are killed, with and without the zone's lock
 #     locks          how long operations hold this lock (a plain program)
+#     others         nchan, a Lua script, and gateways, which it fetches
 #
 #   t/bench/run.sh instructions [part ...]
 #                    of the worker for each request, by callgrind
@@ -70,7 +71,7 @@ cpu=
 # or on one, where each waits for the other: no core has to be woken
 same="taskset -c 0"
 
-for part in lib requests streams growth payload zone; do
+for part in lib requests streams growth payload zone others; do
     # shellcheck disable=SC1090
     . "$root/t/bench/$part.sh"
 done
@@ -107,7 +108,7 @@ for part in $each; do
 done
 
 for part in fan listen steady memory crowd want tenants lists topics \
-    subscribe waits payload deaths locks
+    subscribe waits payload deaths locks others
 do
     if wanted "$part"; then
         $part

@@ -54,13 +54,22 @@ fan_of() {
         stop "$master"
     done
 
+    fan_rows "$1 | epoll loop" ">= 0.90"
+}
+
+
+# fan_rows WHAT TARGET: of the rounds in fan.a and fan.b
+
+fan_rows() {
+    local i
+
     for i in a b; do
         cut -d ' ' -f 1 "$dir/fan.$i" > "$dir/fan.ms.$i"
         cut -d ' ' -f 2 "$dir/fan.$i" > "$dir/fan.us.$i"
     done
 
-    fan_row "$1 | epoll loop, ms" ms ">= 0.90"
-    fan_row "    time of the worker for a stream, us" us ">= 0.90"
+    fan_row "$1, ms" ms "$2"
+    fan_row "    time of the worker for a stream, us" us "$2"
 }
 
 
