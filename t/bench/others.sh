@@ -38,8 +38,9 @@ debian() {
 
 
 others_nginx() {
-    local i b=$((port + 1)) mcp=$module modules debian
-    local cpath=usr/lib/$(uname -m)-linux-gnu/lua/5.1
+    local i b=$((port + 1)) mcp=$module modules debian cpath
+
+    cpath=usr/lib/$(uname -m)-linux-gnu/lua/5.1
 
     debian libnginx-mod-nchan libnginx-mod-http-lua libnginx-mod-http-ndk \
         libluajit2-5.1-2 lua-resty-core lua-resty-lrucache lua-cjson
