@@ -113,20 +113,24 @@ taken() {
 }
 
 
+free() {
+    ! taken || die "port $port is taken; choose another: MCP_PORT=8081 $0"
+}
+
+
 start() {
-    local pid
+    # before minutes pass
+    [ -n "$(running)" ] || free
 
     install
     "$root/t/build.sh"
 
-    pid=$(running)
-
-    if [ -n "$pid" ]; then
+    if [ -n "$(running)" ]; then
         say "the demo is running: restarting it"
         stop
     fi
 
-    ! taken || die "port $port is taken; choose another: MCP_PORT=8081 $0"
+    free
 
     mkdir -p "$dir/modules"
     cp "$root/.build/debian/$so" "$dir/modules/$so.new"

@@ -10,6 +10,7 @@ use lib "$FindBin::Bin/lib";
 
 use File::Path ();
 use File::Temp ();
+use IO::Socket::INET;
 
 use Mcp::Test;
 use Mcp::Node;
@@ -77,5 +78,17 @@ ok(-e "$dir/nginx.pid", 'and lets it run');
 
 is($?, 0, 'conf/quickstart.sh stop');
 ok(!-e "$dir/nginx.pid", 'ends it');
+
+{
+    my $taken = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 1,
+                                      LocalPort => $ENV{MCP_PORT})
+        or die "listen: $!";
+
+    `$conf/quickstart.sh 2>'$dir/errors'`;
+    isnt($?, 0, 'a port that is taken');
+    unlike(my $said = Mcp::Test::slurp_file("$dir/errors"), qr/^build: /m,
+           'is noticed before the build');
+    like($said, qr/port $ENV{MCP_PORT} is taken/, 'and said');
+}
 
 done_testing();
