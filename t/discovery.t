@@ -176,7 +176,7 @@ for (
     [500 => 502, qr/status 500/, qr/got "status is 500"/],
     [503 => 503, qr/status 503/],
     [504 => 504, qr/status 504/],
-    [404 => 502, qr/status 404/, qr/"proxy_pass" has the path/],
+    [404 => 502, qr/status 404/, qr/"proxy_pass" has the path.*\/sse/],
     [405 => 502, qr/status 405/],
     [501 => 502, qr/status 501/],
 ) {

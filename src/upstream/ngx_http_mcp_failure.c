@@ -492,7 +492,8 @@ ngx_http_mcp_failure_remedy(ngx_http_mcp_exchange_t *x,
     case NGX_HTTP_NOT_ALLOWED:
     case NGX_HTTP_NOT_IMPLEMENTED:
         return "check that \"proxy_pass\" has the path of the upstream's MCP "
-               "endpoint or handler";
+               "endpoint or handler; a server of the older HTTP+SSE "
+               "transport, often at /sse, is not supported";
 
     case NGX_HTTP_MOVED_PERMANENTLY:
     case NGX_HTTP_MOVED_TEMPORARILY:
