@@ -57,6 +57,10 @@ static ngx_str_t  ngx_http_mcp_event_in_addresses[] = {
 };
 
 
+#define NGX_HTTP_MCP_EVENT_IN_MEMBER(path, name)                              \
+    { NGX_MCP_PATH_ ## path, "\"" name "\" appears twice",                    \
+      "\"" name "\" is not a string", "half a surrogate pair in \"" name "\"" },
+
 static struct {
     ngx_mcp_path_e           path;
     const char              *twice;
@@ -64,31 +68,12 @@ static struct {
     const char              *lone;
 } ngx_http_mcp_event_in_members[] = {
 
-    { NGX_MCP_PATH_TENANT_ID, "\"tenant_id\" appears twice",
-      "\"tenant_id\" is not a string",
-      "half a surrogate pair in \"tenant_id\"" },
-
-    { NGX_MCP_PATH_SESSION_ID, "\"session_id\" appears twice",
-      "\"session_id\" is not a string",
-      "half a surrogate pair in \"session_id\"" },
-
-    { NGX_MCP_PATH_IDENTITY, "\"identity\" appears twice",
-      "\"identity\" is not a string",
-      "half a surrogate pair in \"identity\"" },
-
-    { NGX_MCP_PATH_TOP_URI, "\"uri\" appears twice",
-      "\"uri\" is not a string",
-      "half a surrogate pair in \"uri\"" },
-
-    { NGX_MCP_PATH_TOPIC, "\"topic\" appears twice",
-      "\"topic\" is not a string",
-      "half a surrogate pair in \"topic\"" },
-
-    { NGX_MCP_PATH_KIND, "\"kind\" appears twice",
-      "\"kind\" is not a string",
-      "half a surrogate pair in \"kind\"" },
-
-    { NGX_MCP_PATH_NONE, NULL, NULL, NULL }
+    NGX_HTTP_MCP_EVENT_IN_MEMBER(TENANT_ID, "tenant_id")
+    NGX_HTTP_MCP_EVENT_IN_MEMBER(SESSION_ID, "session_id")
+    NGX_HTTP_MCP_EVENT_IN_MEMBER(IDENTITY, "identity")
+    NGX_HTTP_MCP_EVENT_IN_MEMBER(TOP_URI, "uri")
+    NGX_HTTP_MCP_EVENT_IN_MEMBER(TOPIC, "topic")
+    NGX_HTTP_MCP_EVENT_IN_MEMBER(KIND, "kind")
 };
 
 
@@ -443,27 +428,17 @@ ngx_http_mcp_event_in_address(ngx_http_mcp_event_in_t *in,
     to->zone = in->zone;
     to->endpoint = in->endpoint;
 
-    why = ngx_http_mcp_event_in_member(in, NGX_MCP_PATH_TENANT_ID, tenant);
-
-    if (why == NULL) {
-        why = ngx_http_mcp_event_in_member(in, NGX_MCP_PATH_SESSION_ID,
-                                          &to->session);
-    }
-
-    if (why == NULL) {
-        why = ngx_http_mcp_event_in_member(in, NGX_MCP_PATH_IDENTITY,
-                                          &to->identity);
-    }
-
-    if (why == NULL) {
-        why = ngx_http_mcp_event_in_member(in, NGX_MCP_PATH_TOP_URI, &to->uri);
-    }
-
-    if (why == NULL) {
-        why = ngx_http_mcp_event_in_member(in, NGX_MCP_PATH_TOPIC, &topic);
-    }
-
-    if (why) {
+    if ((why = ngx_http_mcp_event_in_member(in, NGX_MCP_PATH_TENANT_ID,
+                                            tenant))
+        || (why = ngx_http_mcp_event_in_member(in, NGX_MCP_PATH_SESSION_ID,
+                                               &to->session))
+        || (why = ngx_http_mcp_event_in_member(in, NGX_MCP_PATH_IDENTITY,
+                                               &to->identity))
+        || (why = ngx_http_mcp_event_in_member(in, NGX_MCP_PATH_TOP_URI,
+                                               &to->uri))
+        || (why = ngx_http_mcp_event_in_member(in, NGX_MCP_PATH_TOPIC,
+                                               &topic)))
+    {
         return why;
     }
 

@@ -77,9 +77,9 @@ static void ngx_http_mcp_shared_work(ngx_event_t *ev);
 static void ngx_http_mcp_shared_replaced(ngx_http_mcp_reader_t *reader);
 static void ngx_http_mcp_shared_ended(ngx_http_mcp_reader_t *reader,
     ngx_uint_t how);
-static ngx_int_t ngx_http_mcp_shared_enqueue(ngx_http_mcp_shared_t *us,
-    ngx_pool_t *pool, ngx_str_t *method, ngx_str_t *params, ngx_str_t *uri,
-    ngx_http_mcp_shared_done_pt done, void *data);
+static ngx_http_mcp_shared_request_t *ngx_http_mcp_shared_enqueue(
+    ngx_http_mcp_shared_t *us, ngx_pool_t *pool, ngx_str_t *method,
+    ngx_str_t *params);
 static void ngx_http_mcp_shared_run(ngx_http_mcp_shared_t *us);
 static ngx_int_t ngx_http_mcp_shared_start(ngx_http_mcp_shared_request_t *req);
 static void ngx_http_mcp_shared_message(ngx_http_mcp_upstream_request_t *ureq,
@@ -127,8 +127,6 @@ static ngx_int_t ngx_http_mcp_interest_join(ngx_http_mcp_interest_t *want);
 static void ngx_http_mcp_interest_timeout(void *data);
 static void ngx_http_mcp_interest_ready(void *data);
 static void ngx_http_mcp_interest_run(ngx_http_mcp_shared_t *us);
-static ngx_http_mcp_manner_t *ngx_http_mcp_shared_manner(
-    ngx_http_mcp_shared_t *us);
 static ngx_int_t ngx_http_mcp_interest_ask(ngx_http_mcp_shared_t *us,
     ngx_mcp_interest_job_t *job, ngx_pool_t *pool);
 static void ngx_http_mcp_interest_asked(ngx_http_mcp_shared_t *us,
@@ -659,58 +657,52 @@ ngx_int_t
 ngx_http_mcp_shared_request(ngx_http_mcp_shared_t *us, ngx_str_t *method,
     ngx_str_t *params, ngx_http_mcp_shared_done_pt done, void *data)
 {
-    ngx_str_t    copy, none;
-    ngx_pool_t  *pool;
+    ngx_pool_t                     *pool;
+    ngx_http_mcp_shared_request_t  *req;
 
     pool = ngx_create_pool(512, ngx_cycle->log);
     if (pool == NULL) {
         return NGX_ERROR;
     }
 
-    ngx_str_set(&none, "");
+    req = ngx_http_mcp_shared_enqueue(us, pool, method, params);
 
-    copy.len = params->len;
-    copy.data = ngx_pstrdup(pool, params);
-
-    if (copy.data == NULL
-        || ngx_http_mcp_shared_enqueue(us, pool, method, &copy, &none, done,
-                                       data)
-           != NGX_OK)
-    {
+    if (req == NULL) {
         ngx_destroy_pool(pool);
         return NGX_ERROR;
     }
+
+    req->done = done;
+    req->data = data;
 
     return NGX_OK;
 }
 
 
-static ngx_int_t
+/* the caller sets the rest of the request, which owns the pool; or NULL */
+
+static ngx_http_mcp_shared_request_t *
 ngx_http_mcp_shared_enqueue(ngx_http_mcp_shared_t *us, ngx_pool_t *pool,
-    ngx_str_t *method, ngx_str_t *params, ngx_str_t *uri,
-    ngx_http_mcp_shared_done_pt done, void *data)
+    ngx_str_t *method, ngx_str_t *params)
 {
     ngx_http_mcp_shared_request_t  *req;
 
     req = ngx_pcalloc(pool, sizeof(ngx_http_mcp_shared_request_t));
-    if (req == NULL) {
-        return NGX_ERROR;
+
+    if (req == NULL
+        || ngx_http_mcp_string_copy(pool, &req->method, method) != NGX_OK
+        || ngx_http_mcp_string_copy(pool, &req->params, params) != NGX_OK)
+    {
+        return NULL;
+    }
+
+    req->id.data = ngx_pnalloc(pool, sizeof("\"nginx-mcp-\"") + NGX_INT_T_LEN);
+    if (req->id.data == NULL) {
+        return NULL;
     }
 
     req->pool = pool;
     req->us = us;
-    req->params = *params;
-    req->uri = *uri;
-    req->done = done;
-    req->data = data;
-
-    req->method.len = method->len;
-    req->method.data = ngx_pstrdup(pool, method);
-    req->id.data = ngx_pnalloc(pool, sizeof("\"nginx-mcp-\"") + NGX_INT_T_LEN);
-
-    if (req->method.data == NULL || req->id.data == NULL) {
-        return NGX_ERROR;
-    }
 
     req->id.len = ngx_sprintf(req->id.data, "\"nginx-mcp-%ui\"",
                               ++us->requests)
@@ -721,7 +713,7 @@ ngx_http_mcp_shared_enqueue(ngx_http_mcp_shared_t *us, ngx_pool_t *pool,
 
     ngx_http_mcp_shared_post(us);
 
-    return NGX_OK;
+    return req;
 }
 
 
@@ -1655,7 +1647,9 @@ ngx_http_mcp_interest_run(ngx_http_mcp_shared_t *us)
     ngx_http_mcp_manner_t   *manner;
     ngx_mcp_interest_job_t  *job;
 
-    manner = ngx_http_mcp_shared_manner(us);
+    /* NULL: this worker does not know the kind of the upstream yet */
+
+    manner = ngx_http_mcp_manner(us->upstream, &us->tenant, 0);
 
     if (manner == NULL && !us->established && !us->no_stream
         && us->upstream->listen)
@@ -1706,15 +1700,6 @@ ngx_http_mcp_interest_run(ngx_http_mcp_shared_t *us)
         ngx_http_mcp_shared_pause(us);
         return;
     }
-}
-
-
-/* NULL: this worker does not know the kind of the upstream yet */
-
-static ngx_http_mcp_manner_t *
-ngx_http_mcp_shared_manner(ngx_http_mcp_shared_t *us)
-{
-    return ngx_http_mcp_manner(us->upstream, &us->tenant, 0);
 }
 
 
@@ -1835,7 +1820,8 @@ static ngx_int_t
 ngx_http_mcp_interest_request(ngx_http_mcp_shared_t *us,
     ngx_mcp_interest_job_t *job, ngx_pool_t *pool)
 {
-    ngx_str_t  params;
+    ngx_str_t                       params;
+    ngx_http_mcp_shared_request_t  *req;
 
     params = ngx_mcp_uri_compose(pool, &job->uri);
 
@@ -1843,10 +1829,18 @@ ngx_http_mcp_interest_request(ngx_http_mcp_shared_t *us,
         return NGX_ERROR;
     }
 
-    return ngx_http_mcp_shared_enqueue(us, pool,
-                              &ngx_http_mcp_interest_methods[job->subscribe],
-                              &params, &job->uri, ngx_http_mcp_interest_done,
-                              job);
+    req = ngx_http_mcp_shared_enqueue(us, pool,
+                               &ngx_http_mcp_interest_methods[job->subscribe],
+                               &params);
+    if (req == NULL) {
+        return NGX_ERROR;
+    }
+
+    req->uri = job->uri;
+    req->done = ngx_http_mcp_interest_done;
+    req->data = job;
+
+    return NGX_OK;
 }
 
 

@@ -137,8 +137,8 @@ static void ngx_http_mcp_wait_shape_settle(ngx_http_mcp_watch_t *watch,
 static void ngx_http_mcp_wait_shape_look(ngx_http_mcp_watch_t *watch,
     ngx_http_mcp_wait_shape_t *shape, ngx_mcp_json_index_t *index,
     uint64_t position);
-static void ngx_http_mcp_wait_shape_due(ngx_http_mcp_watch_t *watch,
-    ngx_http_mcp_wait_shape_t *shape, uint64_t hash, uint64_t position);
+static void ngx_http_mcp_wait_shape_due(ngx_http_mcp_wait_shape_t *shape,
+    uint64_t hash, uint64_t position);
 static void ngx_http_mcp_wait_due(ngx_http_mcp_wait_t *w, uint64_t position);
 static ngx_int_t ngx_http_mcp_wait_matches(ngx_http_mcp_wait_t *w,
     ngx_str_t *event);
@@ -805,7 +805,7 @@ ngx_http_mcp_wait_shape_look(ngx_http_mcp_watch_t *watch,
     }
 
     if (!shape->named) {
-        ngx_http_mcp_wait_shape_due(watch, shape, hash, position);
+        ngx_http_mcp_wait_shape_due(shape, hash, position);
         return;
     }
 
@@ -813,15 +813,15 @@ ngx_http_mcp_wait_shape_look(ngx_http_mcp_watch_t *watch,
 
         if (ngx_mcp_json_index_find(index, watch->waits->names[i], &value)) {
             value = ngx_http_mcp_wait_mix(hash, value);
-            ngx_http_mcp_wait_shape_due(watch, shape, value, position);
+            ngx_http_mcp_wait_shape_due(shape, value, position);
         }
     }
 }
 
 
 static void
-ngx_http_mcp_wait_shape_due(ngx_http_mcp_watch_t *watch,
-    ngx_http_mcp_wait_shape_t *shape, uint64_t hash, uint64_t position)
+ngx_http_mcp_wait_shape_due(ngx_http_mcp_wait_shape_t *shape, uint64_t hash,
+    uint64_t position)
 {
     ngx_queue_t                 *q;
     ngx_http_mcp_wait_filter_t  *filter;

@@ -56,8 +56,8 @@ static ngx_int_t ngx_http_mcp_conf_inherit(ngx_conf_t *cf,
     ngx_http_mcp_loc_conf_t *mlcf, ngx_http_mcp_upstream_t *u);
 static ngx_uint_t ngx_http_mcp_usable_name(ngx_http_core_srv_conf_t *cscf);
 static void ngx_http_mcp_conf_topics(ngx_http_mcp_loc_conf_t *mlcf);
-static ngx_http_conf_addr_t *ngx_http_mcp_conf_server_addr(
-    ngx_http_core_main_conf_t *cmcf, ngx_http_core_srv_conf_t *cscf);
+static ngx_http_conf_addr_t *ngx_http_mcp_conf_server_addr(ngx_conf_t *cf,
+    ngx_http_core_srv_conf_t *cscf, ngx_uint_t *local);
 static ngx_int_t ngx_http_mcp_conf_server_sockaddr(ngx_conf_t *cf,
     ngx_http_mcp_server_t *server, ngx_http_conf_addr_t *addr);
 static ngx_uint_t ngx_http_mcp_conf_server_name(ngx_array_t *names,
@@ -66,8 +66,6 @@ static ngx_int_t ngx_http_mcp_conf_server(ngx_conf_t *cf,
     ngx_http_mcp_loc_conf_t *mlcf);
 static ngx_uint_t ngx_http_mcp_conf_protected(ngx_conf_t *cf,
     ngx_http_mcp_directive_t *g);
-static ngx_uint_t ngx_http_mcp_conf_unix(ngx_conf_t *cf,
-    ngx_http_core_srv_conf_t *server);
 static void ngx_http_mcp_conf_warn_access(ngx_conf_t *cf,
     ngx_http_mcp_main_conf_t *mmcf);
 
@@ -85,42 +83,22 @@ ngx_http_mcp_create_main_conf(ngx_conf_t *cf)
 
     if (ngx_array_init(&mmcf->zones, cf->pool, 2,
                        sizeof(ngx_http_mcp_zone_t *))
-        != NGX_OK)
-    {
-        return NULL;
-    }
-
-    if (ngx_array_init(&mmcf->publishers, cf->pool, 4,
-                       sizeof(ngx_http_mcp_publish_conf_t *))
-        != NGX_OK)
-    {
-        return NULL;
-    }
-
-    if (ngx_array_init(&mmcf->guarded, cf->pool, 4,
-                       sizeof(ngx_http_mcp_directive_t))
-        != NGX_OK)
-    {
-        return NULL;
-    }
-
-    if (ngx_array_init(&mmcf->endpoints, cf->pool, 4,
-                       sizeof(ngx_http_mcp_loc_conf_t *))
-        != NGX_OK)
-    {
-        return NULL;
-    }
-
-    if (ngx_array_init(&mmcf->used, cf->pool, 4,
-                       sizeof(ngx_http_mcp_directive_t))
-        != NGX_OK)
-    {
-        return NULL;
-    }
-
-    if (ngx_array_init(&mmcf->bridges, cf->pool, 4,
-                       sizeof(ngx_http_mcp_bridge_t *))
-        != NGX_OK)
+        != NGX_OK
+        || ngx_array_init(&mmcf->publishers, cf->pool, 4,
+                          sizeof(ngx_http_mcp_publish_conf_t *))
+           != NGX_OK
+        || ngx_array_init(&mmcf->guarded, cf->pool, 4,
+                          sizeof(ngx_http_mcp_directive_t))
+           != NGX_OK
+        || ngx_array_init(&mmcf->endpoints, cf->pool, 4,
+                          sizeof(ngx_http_mcp_loc_conf_t *))
+           != NGX_OK
+        || ngx_array_init(&mmcf->used, cf->pool, 4,
+                          sizeof(ngx_http_mcp_directive_t))
+           != NGX_OK
+        || ngx_array_init(&mmcf->bridges, cf->pool, 4,
+                          sizeof(ngx_http_mcp_bridge_t *))
+           != NGX_OK)
     {
         return NULL;
     }
@@ -1221,18 +1199,17 @@ ngx_http_mcp_conf_topics(ngx_http_mcp_loc_conf_t *mlcf)
 static ngx_int_t
 ngx_http_mcp_conf_server(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf)
 {
-    u_char                     *p;
-    ngx_http_conf_addr_t       *addr;
-    ngx_http_mcp_server_t      *server;
-    ngx_http_core_srv_conf_t   *cscf;
-    ngx_http_core_main_conf_t  *cmcf;
+    u_char                    *p;
+    ngx_uint_t                 local;
+    ngx_http_conf_addr_t      *addr;
+    ngx_http_mcp_server_t     *server;
+    ngx_http_core_srv_conf_t  *cscf;
 
-    cmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_core_module);
     cscf = mlcf->conf_ctx->srv_conf[ngx_http_core_module.ctx_index];
 
     server = &mlcf->server;
 
-    addr = ngx_http_mcp_conf_server_addr(cmcf, cscf);
+    addr = ngx_http_mcp_conf_server_addr(cf, cscf, &local);
 
     if (addr) {
         server->ssl = addr->opt.ssl;
@@ -1272,18 +1249,25 @@ ngx_http_mcp_conf_server(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf)
 }
 
 
-/* returns the first address on which the server listens, by TLS if possible */
+/*
+ * Returns the first address on which the server listens, by TLS if possible;
+ * or NULL.  *local: it listens only on UNIX-domain sockets.
+ */
 
 static ngx_http_conf_addr_t *
-ngx_http_mcp_conf_server_addr(ngx_http_core_main_conf_t *cmcf,
-    ngx_http_core_srv_conf_t *cscf)
+ngx_http_mcp_conf_server_addr(ngx_conf_t *cf, ngx_http_core_srv_conf_t *cscf,
+    ngx_uint_t *local)
 {
-    ngx_uint_t                  i, j, n;
-    ngx_http_conf_addr_t       *addr, *first;
-    ngx_http_conf_port_t       *port;
-    ngx_http_core_srv_conf_t  **servers;
+    ngx_uint_t                   i, j, n;
+    ngx_http_conf_addr_t        *addr, *first;
+    ngx_http_conf_port_t        *port;
+    ngx_http_core_srv_conf_t   **servers;
+    ngx_http_core_main_conf_t   *cmcf;
 
     first = NULL;
+    *local = 1;
+
+    cmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_core_module);
 
     if (cmcf->ports == NULL) {
         return NULL;
@@ -1303,11 +1287,11 @@ ngx_http_mcp_conf_server_addr(ngx_http_core_main_conf_t *cmcf,
                     continue;
                 }
 
-                if (addr[j].opt.ssl) {
-                    return &addr[j];
+                if (port[i].family != AF_UNIX) {
+                    *local = 0;
                 }
 
-                if (first == NULL) {
+                if (first == NULL || (addr[j].opt.ssl && !first->opt.ssl)) {
                     first = &addr[j];
                 }
             }
@@ -1440,6 +1424,7 @@ ngx_http_mcp_conf_warn_access(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf)
 static ngx_uint_t
 ngx_http_mcp_conf_protected(ngx_conf_t *cf, ngx_http_mcp_directive_t *g)
 {
+    ngx_uint_t                 local;
     ngx_http_core_loc_conf_t  *clcf;
 #if (NGX_HTTP_SSL)
     ngx_module_t              *module;
@@ -1448,14 +1433,12 @@ ngx_http_mcp_conf_protected(ngx_conf_t *cf, ngx_http_mcp_directive_t *g)
 
     clcf = g->loc_conf[ngx_http_core_module.ctx_index];
 
-    if (clcf->internal
-        || ngx_http_mcp_conf_unix(cf,
-                                 g->srv_conf[ngx_http_core_module.ctx_index]))
+    if (clcf->internal || ngx_http_mcp_access(cf, g->loc_conf, NULL)
+        || (ngx_http_mcp_conf_server_addr(cf,
+                                    g->srv_conf[ngx_http_core_module.ctx_index],
+                                    &local)
+            && local))
     {
-        return 1;
-    }
-
-    if (ngx_http_mcp_access(cf, g->loc_conf, NULL)) {
         return 1;
     }
 
@@ -1474,51 +1457,4 @@ ngx_http_mcp_conf_protected(ngx_conf_t *cf, ngx_http_mcp_directive_t *g)
 #endif
 
     return 0;
-}
-
-
-/* returns whether the server listens only on UNIX-domain sockets */
-
-static ngx_uint_t
-ngx_http_mcp_conf_unix(ngx_conf_t *cf, ngx_http_core_srv_conf_t *server)
-{
-    ngx_uint_t                   p, a, s, found;
-    ngx_http_conf_port_t        *port;
-    ngx_http_conf_addr_t        *addr;
-    ngx_http_core_srv_conf_t   **servers;
-    ngx_http_core_main_conf_t   *cmcf;
-
-    cmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_core_module);
-
-    if (cmcf->ports == NULL) {
-        return 0;
-    }
-
-    found = 0;
-    port = cmcf->ports->elts;
-
-    for (p = 0; p < cmcf->ports->nelts; p++) {
-
-        addr = port[p].addrs.elts;
-
-        for (a = 0; a < port[p].addrs.nelts; a++) {
-
-            servers = addr[a].servers.elts;
-
-            for (s = 0; s < addr[a].servers.nelts; s++) {
-
-                if (servers[s] != server) {
-                    continue;
-                }
-
-                if (port[p].family != AF_UNIX) {
-                    return 0;
-                }
-
-                found = 1;
-            }
-        }
-    }
-
-    return found;
 }

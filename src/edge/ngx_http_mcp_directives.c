@@ -61,6 +61,8 @@ static char *ngx_http_mcp_conf_state_key(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
 static char *ngx_http_mcp_conf_events(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
+static ngx_int_t ngx_http_mcp_conf_invalidate_rules(ngx_conf_t *cf,
+    ngx_array_t *rules, ngx_str_t *level);
 static ngx_int_t ngx_http_mcp_conf_invalidate_level(ngx_conf_t *cf,
     ngx_str_t *value, ngx_str_t *name, ngx_str_t *level);
 static char *ngx_http_mcp_conf_publish(ngx_conf_t *cf, ngx_command_t *cmd,
@@ -1302,39 +1304,91 @@ ngx_http_mcp_conf_invalidate(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
     ngx_http_mcp_loc_conf_t *mlcf = conf;
 
-    ngx_str_t       *value, level;
-    ngx_uint_t       i, n, first, drop, message;
-    const char      *bad;
-    ngx_mcp_rule_t  *rule, one;
+    ngx_str_t       *kind, level;
+    ngx_uint_t       i, first, has;
+    ngx_array_t     *rules;
+    ngx_mcp_rule_t  *rule;
 
-    if (ngx_http_mcp_conf_used(cf) != NGX_OK) {
+    if (ngx_http_mcp_conf_used(cf) != NGX_OK
+        || ngx_http_mcp_conf_array(cf, &mlcf->bridge.invalidate,
+                                   sizeof(ngx_mcp_rule_t))
+           != NGX_OK)
+    {
         return NGX_CONF_ERROR;
     }
 
-    value = cf->args->elts;
+    rules = mlcf->bridge.invalidate;
+    first = rules->nelts;
+    kind = (ngx_str_t *) cf->args->elts + 1;
 
-    if (value[1].len == 0) {
+    if (kind->len == 0) {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
                            "the kind of \"mcp_invalidate\" is empty; write "
                            "\"*\" for all kinds that have no rule");
         return NGX_CONF_ERROR;
     }
 
-    if (mlcf->bridge.invalidate == NGX_CONF_UNSET_PTR) {
-        mlcf->bridge.invalidate = ngx_array_create(cf->pool, 4,
-                                                   sizeof(ngx_mcp_rule_t));
-        if (mlcf->bridge.invalidate == NULL) {
-            return NGX_CONF_ERROR;
+    ngx_http_mcp_conf_quotes(cf, 2);
+
+    if (ngx_http_mcp_conf_invalidate_rules(cf, rules, &level) != NGX_OK) {
+        return NGX_CONF_ERROR;
+    }
+
+    rule = rules->elts;
+    has = 0;
+
+    for (i = first; i < rules->nelts; i++) {
+        rule[i].level = level;
+        has |= 1 << rule[i].action;
+    }
+
+    if (has & (1 << NGX_MCP_RULE_DROP) && cf->args->nelts > 3) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "\"drop\" cannot be combined with other actions in "
+                           "\"mcp_invalidate %V\"; remove \"drop\" or the "
+                           "other actions", kind);
+        return NGX_CONF_ERROR;
+    }
+
+    if (level.len && !(has & (1 << NGX_MCP_RULE_MESSAGE))) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "\"level=\" in \"mcp_invalidate %V\" needs "
+                           "\"message=DATA\"; add \"message=DATA\" or remove "
+                           "\"level=\"", kind);
+        return NGX_CONF_ERROR;
+    }
+
+    for (i = 0; i < first; i++) {
+
+        if (ngx_mcp_equal(&rule[i].kind, kind)
+            && (rule[i].action == NGX_MCP_RULE_DROP)
+               != (has == 1 << NGX_MCP_RULE_DROP))
+        {
+            ngx_conf_log_error(NGX_HTTP_MCP_LOG_ADVICE, cf, 0,
+                               "\"drop\" of \"mcp_invalidate %V\" has no "
+                               "effect, as another line for this kind has an "
+                               "action; remove one of them", kind);
+            break;
         }
     }
 
-    ngx_http_mcp_conf_quotes(cf, 2);
+    return NGX_CONF_OK;
+}
 
-    first = mlcf->bridge.invalidate->nelts;
-    drop = 0;
-    message = 0;
 
-    ngx_str_null(&level);
+/* adds the rules at hand; sets *level to that of messages, or to empty */
+
+static ngx_int_t
+ngx_http_mcp_conf_invalidate_rules(ngx_conf_t *cf, ngx_array_t *rules,
+    ngx_str_t *level)
+{
+    ngx_str_t       *value;
+    ngx_uint_t       i;
+    const char      *bad;
+    ngx_mcp_rule_t  *rule, one;
+
+    value = cf->args->elts;
+    ngx_str_null(level);
 
     for (i = 2; i < cf->args->nelts; i++) {
         ngx_memzero(&one, sizeof(ngx_mcp_rule_t));
@@ -1349,73 +1403,30 @@ ngx_http_mcp_conf_invalidate(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
                                "\"list_changed=tools|prompts|resources\", "
                                "\"updated=URI\", \"notify=METHOD\" and "
                                "\"drop\"", &value[i], bad);
-            return NGX_CONF_ERROR;
+            return NGX_ERROR;
         }
 
         if (one.action == NGX_MCP_RULE_LEVEL) {
 
             if (ngx_http_mcp_conf_invalidate_level(cf, &value[i], &one.value,
-                                                   &level)
+                                                   level)
                 != NGX_OK)
             {
-                return NGX_CONF_ERROR;
+                return NGX_ERROR;
             }
 
             continue;
         }
 
-        if (one.action == NGX_MCP_RULE_DROP) {
-            drop = 1;
-        }
-
-        if (one.action == NGX_MCP_RULE_MESSAGE) {
-            message = 1;
-        }
-
-        rule = ngx_array_push(mlcf->bridge.invalidate);
+        rule = ngx_array_push(rules);
         if (rule == NULL) {
-            return NGX_CONF_ERROR;
+            return NGX_ERROR;
         }
 
         *rule = one;
     }
 
-    if (drop && cf->args->nelts > 3) {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "\"drop\" cannot be combined with other actions in "
-                           "\"mcp_invalidate %V\"; remove \"drop\" or the "
-                           "other actions", &value[1]);
-        return NGX_CONF_ERROR;
-    }
-
-    if (level.len && !message) {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "\"level=\" in \"mcp_invalidate %V\" needs "
-                           "\"message=DATA\"; add \"message=DATA\" or remove "
-                           "\"level=\"", &value[1]);
-        return NGX_CONF_ERROR;
-    }
-
-    rule = mlcf->bridge.invalidate->elts;
-
-    for (n = first; n < mlcf->bridge.invalidate->nelts; n++) {
-        rule[n].level = level;
-    }
-
-    for (n = 0; n < first; n++) {
-
-        if (ngx_mcp_equal(&rule[n].kind, &value[1])
-            && (rule[n].action == NGX_MCP_RULE_DROP) != drop)
-        {
-            ngx_conf_log_error(ngx_test_config ? NGX_LOG_WARN : NGX_LOG_NOTICE,
-                               cf, 0, "\"drop\" of \"mcp_invalidate %V\" has "
-                               "no effect, as another line for this kind has "
-                               "an action; remove one of them", &value[1]);
-            break;
-        }
-    }
-
-    return NGX_CONF_OK;
+    return NGX_OK;
 }
 
 

@@ -198,8 +198,7 @@ ngx_http_mcp_initialize_known(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
     ngx_int_t                     rc;
     ngx_uint_t                    i, n;
     ngx_http_mcp_result_t        *made;
-    ngx_http_mcp_profiles_one_t  *refused;
-    ngx_http_mcp_profiles_one_t  *one;
+    ngx_http_mcp_profiles_one_t  *one, *refused;
     ngx_http_mcp_offer_source_t  *sources;
 
     changes = ngx_mcp_profile_changes(ctx->conf->zone);
@@ -248,8 +247,7 @@ ngx_http_mcp_initialize_known(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
                                   r->pool);
 
         if (made && ctx->profiles->whole) {
-            ngx_http_mcp_offer_keep(ctx->conf, &ctx->caller.tenant, made,
-                                    changes);
+            ngx_http_mcp_offer_keep(made, &ctx->caller.tenant, changes);
         }
 
         return ngx_http_mcp_initialize_session(r, ctx, made, NULL);

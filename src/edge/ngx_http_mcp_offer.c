@@ -116,8 +116,8 @@ ngx_http_mcp_offer_cached(ngx_http_mcp_loc_conf_t *mlcf, ngx_str_t *tenant)
 
 
 void
-ngx_http_mcp_offer_keep(ngx_http_mcp_loc_conf_t *mlcf, ngx_str_t *tenant,
-    ngx_http_mcp_result_t *result, uint64_t changes)
+ngx_http_mcp_offer_keep(ngx_http_mcp_result_t *result, ngx_str_t *tenant,
+    uint64_t changes)
 {
     if (ngx_http_mcp_offer_matches(result, tenant)) {
         result->changes = changes;

@@ -48,8 +48,8 @@ ngx_http_mcp_result_t *ngx_http_mcp_offer(ngx_http_mcp_loc_conf_t *mlcf,
  * Caches an offer for other clients of the tenant, until profiles change.
  * changes: the number of these changes before the sources were read.
  */
-void ngx_http_mcp_offer_keep(ngx_http_mcp_loc_conf_t *mlcf,
-    ngx_str_t *tenant, ngx_http_mcp_result_t *result, uint64_t changes);
+void ngx_http_mcp_offer_keep(ngx_http_mcp_result_t *result, ngx_str_t *tenant,
+    uint64_t changes);
 
 
 #endif /* _NGX_HTTP_MCP_OFFER_H_INCLUDED_ */
