@@ -206,6 +206,10 @@ refused(two => $_, qr/duplicate parameter .*; remove one/)
         'mcp_endpoint zone=main zone=other;';
 refused(two => 'mcp_publish endpoint=x;', qr/needs "zone=NAME"/);
 refused(two => 'mcp_status main;', qr/write "mcp_status zone=NAME;"/);
+refused(two => "$_ proxy_pass http://127.0.0.1:1;", qr/give each a location/)
+    for 'mcp_publish zone=main;', 'mcp_status zone=main;';
+refused(http => 'mcp_zone zone=x:1g;', qr/with a size in k or m, for example/);
+refused(location => 'mcp_session_limit 5 keys=$uri;', qr/write "mcp_session_l/);
 
 refused(location => 'mcp_invalidate "" drop;', qr/is empty; write "\*" for/);
 
@@ -263,6 +267,17 @@ like($text, qr/\[warn\] "level=warn".* means "info".*"warning"/,
                        two => 'deny all; mcp_publish zone=main '
                               . 'endpoint=a.example/mcp;');
 unlike($text, qr/\[warn\]/, 'not one that is');
+
+for (['/_f', '/_f', 1], ['/_f', '/_g', 0], ['/_f topic=a', '/_f', 0],
+     ['/_f topic=a', '/_f topic=a', 1])
+{
+    my ($one, $two, $warns) = @$_;
+
+    ($code, $text) = check(location => "mcp_events $one;\nmcp_events $two;");
+    is($code, 0, "mcp_events: $one, $two");
+    is(() = $text =~ /\[warn\] "mcp_events \/_f" is there twice, .*; remove/g,
+       $warns, 'a feed that is there twice is noted');
+}
 
 for (['k drop', 'k message=x', 1], ['k message=x', 'k drop', 1],
      ['k drop', 'other message=x', 0], ['k drop', 'k drop', 0],
@@ -659,6 +674,13 @@ is($new->call('tools/list')->{http}{status}, 200, 'new ones work');
 
 ok($t->reload, 'reload');
 is($new->call('ping')->{http}{status}, 200, 'and are kept');
+
+$t->{conf} = $conf =~ s/zone=main/zone=renamed/gr;
+ok($t->reload, 'reload without the zone');
+like($t->log, qr/mcp zone "main" is not there any more: 1 sessions end/,
+     'says how many sessions end');
+$t->{conf} = $conf;
+ok($t->reload, 'and with it again');
 
 
 # an endpoint without an upstream

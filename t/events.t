@@ -402,8 +402,12 @@ loud();
 $s{hook} = $t->session(path => '/hook', headers => { 'X-User' => 'x' });
 $g{hook} = $s{hook}->open_get;
 
-is($t->post('/push', {}, '{}')->{status}, 403, 'an empty tenant=');
-is($t->post('/kind', {}, '{}')->{status}, 400, 'an empty kind=');
+for (['/push', 403, 'tenant'], ['/kind', 400, 'kind']) {
+    $r = $t->publish({}, $_->[0]);
+    is($r->{status}, $_->[1], "an empty $_->[2]=");
+    is($r->{json}{error}, "the $_->[2] of this location is empty",
+       'the answer says so');
+}
 
 $r = $t->post('/kind?kind=push', {}, "{\"ref\": \"main\",\n\"who\":\"ann\","
               . '"session_id":"none","identity":"x","kind":"drop_me"}');

@@ -31,6 +31,10 @@ static ngx_int_t ngx_http_mcp_conf_same(ngx_conf_t *cf,
     ngx_http_mcp_loc_conf_t *first, ngx_http_mcp_loc_conf_t *second);
 static ngx_int_t ngx_http_mcp_conf_declared(ngx_conf_t *cf,
     ngx_http_mcp_main_conf_t *mmcf, ngx_str_t *text);
+static void ngx_http_mcp_conf_old_zones(ngx_conf_t *cf,
+    ngx_http_mcp_main_conf_t *mmcf);
+static ngx_int_t ngx_http_mcp_conf_handlers(ngx_conf_t *cf,
+    ngx_http_mcp_main_conf_t *mmcf);
 static void ngx_http_mcp_conf_offers(ngx_http_mcp_loc_conf_t *mlcf);
 static void ngx_http_mcp_conf_first(ngx_http_mcp_main_conf_t *mmcf,
     ngx_http_mcp_upstream_t *u);
@@ -663,7 +667,7 @@ ngx_http_mcp_conf_declared(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf,
 
     for (i = 0; i < mmcf->zones.nelts; i++) {
 
-        if (zones[i]->declared) {
+        if (zones[i]->size) {
             p = ngx_sprintf(p, "%s\"%V\"",
                             n++ ? ", " : ", or name one that is declared: ",
                             &zones[i]->zone.name);
@@ -688,7 +692,7 @@ ngx_http_mcp_conf_check(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf)
     zones = mmcf->zones.elts;
 
     for (i = 0; i < mmcf->zones.nelts; i++) {
-        if (!zones[i]->declared) {
+        if (zones[i]->size == 0) {
 
             if (ngx_http_mcp_conf_declared(cf, mmcf, &declared) != NGX_OK) {
                 return NGX_ERROR;
@@ -702,6 +706,10 @@ ngx_http_mcp_conf_check(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf)
                           zones[i]->file, zones[i]->line, &declared);
             return NGX_ERROR;
         }
+    }
+
+    if (ngx_http_mcp_conf_handlers(cf, mmcf) != NGX_OK) {
+        return NGX_ERROR;
     }
 
     eps = mmcf->endpoints.elts;
@@ -763,9 +771,100 @@ ngx_http_mcp_conf_check(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf)
         }
     }
 
+    ngx_http_mcp_conf_old_zones(cf, mmcf);
     ngx_http_mcp_conf_publishers(cf, mmcf);
     ngx_http_mcp_conf_warn_access(cf, mmcf);
     ngx_http_mcp_conf_warn_idle(cf, mmcf);
+
+    return NGX_OK;
+}
+
+
+/* warns of sessions that end, as the memory of their zone is not kept */
+
+static void
+ngx_http_mcp_conf_old_zones(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf)
+{
+    ngx_uint_t             i, n, sessions;
+    ngx_shm_zone_t        *old;
+    ngx_list_part_t       *part;
+    ngx_http_mcp_zone_t  **zones;
+
+    zones = mmcf->zones.elts;
+
+    for (part = &cf->cycle->old_cycle->shared_memory.part;
+         part;
+         part = part->next)
+    {
+        old = part->elts;
+
+        for (i = 0; i < part->nelts; i++) {
+
+            if (old[i].tag != &ngx_http_mcp_module || old[i].data == NULL) {
+                continue;
+            }
+
+            for (n = 0; n < mmcf->zones.nelts; n++) {
+                if (ngx_mcp_equal(&old[i].shm.name, &zones[n]->zone.name)) {
+                    break;
+                }
+            }
+
+            sessions = ngx_mcp_zone_sessions(
+                                       ((ngx_mcp_zone_t *) old[i].data)->sh);
+
+            if (n == mmcf->zones.nelts) {
+
+                if (sessions) {
+                    ngx_log_error(NGX_LOG_WARN, cf->log, 0,
+                                  "mcp zone \"%V\" is not there any more: "
+                                  "%ui sessions end", &old[i].shm.name,
+                                  sessions);
+                }
+
+            } else if (old[i].shm.size != zones[n]->size
+                       && zones[n]->interval == 0)
+            {
+                /* with an interval it is read from its file */
+
+                ngx_log_error(NGX_LOG_WARN, cf->log, 0,
+                              "the size of mcp zone \"%V\" changed: %ui "
+                              "sessions end in %s:%ui", &old[i].shm.name,
+                              sessions, zones[n]->file, zones[n]->line);
+            }
+        }
+    }
+}
+
+
+/* checks that no later directive answers instead of these */
+
+static ngx_int_t
+ngx_http_mcp_conf_handlers(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf)
+{
+    ngx_uint_t                 i;
+    ngx_http_mcp_loc_conf_t   *mlcf;
+    ngx_http_core_loc_conf_t  *clcf;
+    ngx_http_mcp_directive_t  *g;
+
+    g = mmcf->guarded.elts;
+
+    for (i = 0; i < mmcf->guarded.nelts; i++) {
+        mlcf = g[i].loc_conf[ngx_http_mcp_module.ctx_index];
+        clcf = g[i].loc_conf[ngx_http_core_module.ctx_index];
+
+        if (clcf->handler == (mlcf->publish ? ngx_http_mcp_publish_handler
+                                            : ngx_http_mcp_status_handler))
+        {
+            continue;
+        }
+
+        ngx_log_error(NGX_LOG_EMERG, cf->log, 0,
+                      "\"%V\" cannot share a location with another directive "
+                      "that answers requests; give each a location of its own "
+                      "in %s:%ui", &g[i].directive, g[i].file, g[i].line);
+        return NGX_ERROR;
+    }
 
     return NGX_OK;
 }

@@ -324,8 +324,8 @@ ngx_int_t
 ngx_http_mcp_param_value(ngx_conf_t *cf, ngx_http_mcp_param_t *param,
     ngx_str_t *value, void *slot)
 {
-    return value->len ? ngx_http_mcp_conf_value(cf, value, slot)
-                      : NGX_DECLINED;
+    return (value->len < (size_t) param->least)
+           ? NGX_DECLINED : ngx_http_mcp_conf_value(cf, value, slot);
 }
 
 

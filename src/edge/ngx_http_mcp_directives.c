@@ -22,8 +22,8 @@
 #define NGX_HTTP_MCP_STATE_KEY_MIN  32
 
 #define NGX_HTTP_MCP_CONF_ZONE                                                \
-    "write \"mcp_zone zone=NAME:SIZE [state=FILE [interval=TIME]];\", for "    \
-    "example \"mcp_zone zone=main:32m;\""
+    "write \"mcp_zone zone=NAME:SIZE [state=FILE [interval=TIME]];\" with a "  \
+    "size in k or m, for example \"mcp_zone zone=main:32m;\""
 
 
 static ngx_int_t ngx_http_mcp_init_zone(ngx_shm_zone_t *shm_zone, void *data);
@@ -31,8 +31,6 @@ static ngx_mcp_zone_t *ngx_http_mcp_conf_find_zone(ngx_conf_t *cf,
     ngx_str_t *name, size_t size);
 static char *ngx_http_mcp_conf_zone(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
-static void ngx_http_mcp_conf_zone_size(ngx_conf_t *cf, ngx_str_t *name,
-    size_t size);
 static ngx_int_t ngx_http_mcp_param_zone(ngx_conf_t *cf,
     ngx_http_mcp_param_t *param, ngx_str_t *value, void *slot);
 static char *ngx_http_mcp_conf_status(ngx_conf_t *cf, ngx_command_t *cmd,
@@ -425,8 +423,8 @@ static ngx_http_mcp_param_t  ngx_http_mcp_server_info_params[] = {
 };
 
 static ngx_http_mcp_param_t  ngx_http_mcp_session_limit_params[] = {
-    NGX_HTTP_MCP_PARAM("key", value, ngx_http_mcp_loc_conf_t,
-                       session_limit_key),
+    { "key", ngx_http_mcp_param_value,
+      offsetof(ngx_http_mcp_loc_conf_t, session_limit_key), 0, 0, NULL },
     NGX_HTTP_MCP_PARAM_END
 };
 
@@ -476,7 +474,7 @@ ngx_http_mcp_conf_find_zone(ngx_conf_t *cf, ngx_str_t *name, size_t size)
             continue;
         }
 
-        if (size && zp[i]->declared) {
+        if (size && zp[i]->size) {
             ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
                                "\"mcp_zone\" \"%V\" is already declared; "
                                "give this one another name", name);
@@ -515,7 +513,7 @@ found:
             return NULL;
         }
 
-        zone->declared = 1;
+        zone->size = size;
         zone->file = cf->conf_file->file.name.data;
         zone->line = cf->conf_file->line;
 
@@ -639,56 +637,11 @@ ngx_http_mcp_conf_zone(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         return NGX_CONF_ERROR;
     }
 
-    /* with an interval it is read from its file */
-
-    if (zone->interval == 0) {
-        ngx_http_mcp_conf_zone_size(cf, &name, size);
-    }
-
     return NGX_CONF_OK;
 
 invalid:
 
     return ngx_http_mcp_conf_invalid(cf, &value[1], NGX_HTTP_MCP_CONF_ZONE);
-}
-
-
-/* warns of another size: the zone gets new memory and loses its content */
-
-static void
-ngx_http_mcp_conf_zone_size(ngx_conf_t *cf, ngx_str_t *name, size_t size)
-{
-    ngx_uint_t        i;
-    ngx_shm_zone_t   *old;
-    ngx_list_part_t  *part;
-
-    part = &cf->cycle->old_cycle->shared_memory.part;
-    old = part->elts;
-
-    for (i = 0; /* void */ ; i++) {
-
-        if (i >= part->nelts) {
-            if (part->next == NULL) {
-                return;
-            }
-
-            part = part->next;
-            old = part->elts;
-            i = 0;
-        }
-
-        if (old[i].tag == &ngx_http_mcp_module
-            && ngx_mcp_equal(&old[i].shm.name, name)
-            && old[i].shm.size != size
-            && old[i].data != NULL)
-        {
-            ngx_conf_log_error(NGX_LOG_WARN, cf, 0,
-                               "the size of mcp zone \"%V\" changed: "
-                               "%ui sessions end", name,
-                               ngx_mcp_zone_sessions(
-                                   ((ngx_mcp_zone_t *) old[i].data)->sh));
-        }
-    }
 }
 
 
@@ -1155,7 +1108,7 @@ ngx_http_mcp_conf_events(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     ngx_http_mcp_loc_conf_t *mlcf = conf;
 
     ngx_str_t            *value;
-    ngx_http_mcp_feed_t  *feed;
+    ngx_http_mcp_feed_t  *feed, *first;
 
     if (ngx_http_mcp_conf_used(cf) != NGX_OK
         || ngx_http_mcp_conf_array(cf, &mlcf->bridge.feeds,
@@ -1190,6 +1143,20 @@ ngx_http_mcp_conf_events(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
     if (feed->topic) {
         feed->demand |= ngx_http_mcp_conf_demand(&feed->topic->value);
+    }
+
+    for (first = mlcf->bridge.feeds->elts; first < feed; first++) {
+
+        if (ngx_mcp_equal(&first->upstream.name, &feed->upstream.name)
+            && (first->topic == NULL) == (feed->topic == NULL)
+            && (feed->topic == NULL
+                || ngx_mcp_equal(&first->topic->value, &feed->topic->value)))
+        {
+            ngx_conf_log_error(NGX_HTTP_MCP_LOG_ADVICE, cf, 0,
+                               "\"mcp_events %V\" is there twice, and is read "
+                               "once; remove one", &value[1]);
+            break;
+        }
     }
 
     return NGX_CONF_OK;

@@ -45,7 +45,7 @@ typedef struct ngx_http_mcp_publish_conf_s  ngx_http_mcp_publish_conf_t;
 typedef struct {
     ngx_mcp_zone_t              zone;
     ngx_cycle_t                *cycle;
-    ngx_uint_t                  declared;
+    size_t                      size;         /* 0: not declared */
     ngx_uint_t                  published;    /* an mcp_publish writes to it */
     ngx_uint_t                  fresh;        /* the zone was just made */
     ngx_mcp_state_file_t        state;        /* name empty: no state file */

@@ -24,7 +24,8 @@
     (sizeof("{\"accepted\":,\"refused\":,\"events\":[") - 1                    \
      + 2 * NGX_INT_T_LEN)
 #define NGX_HTTP_MCP_PUBLISH_TAIL                                             \
-    (sizeof("],\"omitted\":,\"error\":\"there is no event\"}\n") - 1           \
+    (sizeof("],\"omitted\":,\"error\":"                                      \
+            "\"the tenant of this location is empty\"}\n") - 1                 \
      + NGX_INT_T_LEN)
 #define NGX_HTTP_MCP_PUBLISH_EVENT                                            \
     (sizeof(",{\"sessions\":,\"missed\":,\"repeated\":true,"                   \
@@ -35,7 +36,7 @@
 static void ngx_http_mcp_publish_body_handler(ngx_http_request_t *r);
 static ngx_int_t ngx_http_mcp_publish_values(ngx_http_mcp_publish_t *p);
 static ngx_int_t ngx_http_mcp_publish_value(ngx_http_mcp_publish_t *p,
-    ngx_http_complex_value_t *cv, const char *name, ngx_str_t *value);
+    ngx_http_complex_value_t *cv, ngx_str_t *value, const char *empty);
 static ngx_int_t ngx_http_mcp_publish_body(ngx_http_request_t *r,
     ngx_str_t *body);
 static void ngx_http_mcp_publish_cleanup(void *data);
@@ -117,6 +118,7 @@ ngx_http_mcp_publish_body_handler(ngx_http_request_t *r)
 
     p->request = r;
     p->conf = mlcf->publish;
+    p->refusal = NGX_HTTP_BAD_REQUEST;
     p->last = &p->out;
 
     p->turn.handler = ngx_http_mcp_publish_turn_handler;
@@ -135,7 +137,8 @@ ngx_http_mcp_publish_body_handler(ngx_http_request_t *r)
     rc = ngx_http_mcp_publish_values(p);
 
     if (rc != NGX_OK) {
-        ngx_http_finalize_request(r, rc);
+        ngx_http_finalize_request(r, p->error ? ngx_http_mcp_publish_answer(p)
+                                              : rc);
         return;
     }
 
@@ -182,7 +185,10 @@ ngx_http_mcp_publish_cleanup(void *data)
 }
 
 
-/* sets values that the location gives to events; NGX_OK or an HTTP status */
+/*
+ * Sets values that the location gives to events.  NGX_OK; NGX_DECLINED: one is
+ * empty, and p->error says which; or an HTTP status.
+ */
 
 static ngx_int_t
 ngx_http_mcp_publish_values(ngx_http_mcp_publish_t *p)
@@ -194,7 +200,8 @@ ngx_http_mcp_publish_values(ngx_http_mcp_publish_t *p)
 
     conf = p->conf;
 
-    rc = ngx_http_mcp_publish_value(p, conf->tenant, "tenant", &p->tenant);
+    rc = ngx_http_mcp_publish_value(p, conf->tenant, &p->tenant,
+                                    "the tenant of this location is empty");
 
     if (rc != NGX_OK) {
         return rc;
@@ -204,13 +211,15 @@ ngx_http_mcp_publish_values(ngx_http_mcp_publish_t *p)
         p->in.tenant = &p->tenant;
     }
 
-    rc = ngx_http_mcp_publish_value(p, conf->kind, "kind", &p->in.kind);
+    rc = ngx_http_mcp_publish_value(p, conf->kind, &p->in.kind,
+                                    "the kind of this location is empty");
 
     if (rc != NGX_OK) {
         return rc;
     }
 
-    rc = ngx_http_mcp_publish_value(p, conf->topic, "topic", &p->in.topic);
+    rc = ngx_http_mcp_publish_value(p, conf->topic, &p->in.topic,
+                                    "the topic of this location is empty");
 
     if (rc != NGX_OK) {
         return rc;
@@ -236,7 +245,7 @@ ngx_http_mcp_publish_values(ngx_http_mcp_publish_t *p)
 
 static ngx_int_t
 ngx_http_mcp_publish_value(ngx_http_mcp_publish_t *p,
-    ngx_http_complex_value_t *cv, const char *name, ngx_str_t *value)
+    ngx_http_complex_value_t *cv, ngx_str_t *value, const char *empty)
 {
     if (cv == NULL) {
         return NGX_OK;
@@ -248,11 +257,16 @@ ngx_http_mcp_publish_value(ngx_http_mcp_publish_t *p,
 
     if (value->len == 0) {
         ngx_log_error(NGX_LOG_INFO, p->request->connection->log, 0,
-                      "mcp: the %s of \"mcp_publish\" is empty, the events "
-                      "are refused", name);
+                      "mcp refused a request with events: %s (mcp_publish)",
+                      empty);
 
-        return (cv == p->conf->tenant) ? NGX_HTTP_FORBIDDEN
-                                       : NGX_HTTP_BAD_REQUEST;
+        p->error = empty;
+
+        if (cv == p->conf->tenant) {
+            p->refusal = NGX_HTTP_FORBIDDEN;
+        }
+
+        return NGX_DECLINED;
     }
 
     return NGX_OK;
@@ -680,8 +694,8 @@ ngx_http_mcp_publish_answer(ngx_http_mcp_publish_t *p)
     }
 
     if (p->published == 0) {
-        d = ngx_cpymem(d, ",\"error\":\"there is no event\"",
-                       sizeof(",\"error\":\"there is no event\"") - 1);
+        d = ngx_sprintf(d, ",\"error\":\"%s\"",
+                        p->error ? p->error : "there is no event");
     }
 
     *d++ = '}';
@@ -693,8 +707,7 @@ ngx_http_mcp_publish_answer(ngx_http_mcp_publish_t *p)
     p->buf->last_buf = 1;
     p->buf->last_in_chain = 1;
 
-    r->headers_out.status = p->accepted ? NGX_HTTP_ACCEPTED
-                                        : NGX_HTTP_BAD_REQUEST;
+    r->headers_out.status = p->accepted ? NGX_HTTP_ACCEPTED : p->refusal;
 
     if (p->accepted == 0 && p->full) {
 

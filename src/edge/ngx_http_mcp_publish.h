@@ -60,6 +60,7 @@ typedef struct {
     ngx_chain_t                  *out;
     ngx_chain_t                 **last;
     ngx_buf_t                    *buf;
+    ngx_uint_t                    refusal;    /* status if all are refused */
     unsigned                      full:1;     /* an event was refused, as the
                                                  zone has no room */
 
