@@ -120,7 +120,7 @@ like($said, qr/is the file of "mcp_zone" "main"/, 'with the reason');
 
 for my $bad ('interval=0', 'interval=500ms', 'interval=x', 'stat=x', 'state=') {
     ($code, $said) = $t->check(conf => $conf =~ s/%%INTERVAL%%/$bad/r);
-    like($said, qr/invalid parameter "\Q$bad\E" of "mcp_zone"; /,
+    like($said, qr/(?:invalid|duplicate) parameter "\Q$bad\E" of "mcp_zone"; /,
          "$bad is refused");
 }
 
