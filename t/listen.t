@@ -8,9 +8,11 @@
 use FindBin;
 use lib "$FindBin::Bin/lib";
 
+use Mcp::Clock;
 use Mcp::Sse;
 use Mcp::Test;
 
+my $clock = Mcp::Clock->new;
 my $legacy = Mcp::Upstream->new(Mcp::Upstream::mcp(
     capabilities => { resources => { subscribe => \1 }, tools => {} },
     'tools/list' => sub {
@@ -23,6 +25,7 @@ my $legacy = Mcp::Upstream->new(Mcp::Upstream::mcp(
         my ($r) = @_;
         return [json => Mcp::Upstream::error($r, -32602, 'none')]
             if $r->{json}{params}{uri} =~ /none/;
+        return [hang =>] if $r->{json}{params}{uri} =~ /silent/;
         return {};
     },
 ));
@@ -102,14 +105,18 @@ sub listen_on {
 
     my $conn = $o{conn} ? $o{conn}
                : $o{worker} ? $t->conn_on_worker($o{worker}) : $t->conn;
-    my $r = $conn->request('POST', $path, {
+
+    $conn->write($conn->format_request('POST', $path, {
         'Content-Type' => 'application/json',
         Accept => 'application/json, text/event-stream',
         'MCP-Protocol-Version' => '2026-07-28',
         'Mcp-Method' => 'subscriptions/listen',
         %{ $o{headers} || {} },
-    }, json_encode($body), stream => 1);
+    }, json_encode($body)));
 
+    return if exists $o{wait};
+
+    my $r = $conn->response('POST', stream => 1);
     my $sse = Mcp::Sse->new($r);
 
     if ($r->{headers}{'content-type'} !~ m{^text/event-stream}) {
@@ -352,5 +359,20 @@ $t->kill_worker($dead);
 ok(!$s->event(10), 'the stream breaks');
 wait_for { $t->status('/status')->{listens}{open} == 0 };
 is($t->status('/status')->{listens}{open}, 0, 'its subscriber ends');
+
+
+# also while they wait for an upstream to accept a subscription
+
+$conn = $t->conn;
+$dead = $t->worker_of($conn);
+
+listen_on('/legacy', 1, { resourceSubscriptions => ['r:silent'] },
+          conn => $conn, wait => 0);
+wait_for { $t->status('/status')->{listens}{open} == 1 };
+$t->kill_worker($dead);
+
+$clock->pass($t, 100);
+is($t->status('/status')->{listens}{open}, 0,
+   'a subscriber whose worker died before its stream was open ends');
 
 done_testing();

@@ -204,6 +204,14 @@ ngx_mcp_session_make_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
         s->used = 1;
     }
 
+    if (in->listens) {
+
+        /* its worker may die before the stream is open */
+
+        s->timeout = NGX_MCP_LISTEN_TIMEOUT / NGX_MCP_IDLE_END;
+        s->used = 1;
+    }
+
     ngx_mcp_commit_locked(zone, s, NGX_MCP_SESSION);
 
     return s;

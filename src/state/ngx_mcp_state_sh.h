@@ -55,6 +55,9 @@
 /* a session idle for this many of its timeouts ends, though there is room */
 #define NGX_MCP_IDLE_END      24
 
+/* ms; a subscriber that listens ends if it is without a stream for so long */
+#define NGX_MCP_LISTEN_TIMEOUT  96000
+
 #define NGX_MCP_SERVER_REQUESTS_MAX  256
 
 /* channels of finished calls that a session keeps after all was read */
