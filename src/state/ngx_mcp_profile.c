@@ -295,6 +295,7 @@ ngx_mcp_profile_read_locked(ngx_mcp_zone_t *zone, ngx_mcp_profile_sh_t *k,
 
     out->what = k->what;
     out->kept = k->kept;
+    out->suspect = (k->stale == NGX_MCP_PROFILE_SUSPECT);
     out->revision = k->revision;
     out->status = k->status;
 

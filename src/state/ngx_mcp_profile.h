@@ -35,6 +35,7 @@ typedef struct {
     ngx_uint_t              what;         /* ngx_mcp_profile_e */
     ngx_uint_t              kept;         /* it was asked for again in vain */
     ngx_uint_t              ask;          /* the caller has to ask again */
+    ngx_uint_t              suspect;      /* the upstream has become another */
     ngx_uint_t              revision;     /* negotiated with the upstream; of
                                              REFUSED: a revision of the kind
                                              that it speaks, or 0 */

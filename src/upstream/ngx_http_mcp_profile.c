@@ -203,12 +203,19 @@ ngx_http_mcp_profile_manner(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
     }
 
     if (ngx_http_mcp_profile_peek(u, tenant, pool, &profile) == NGX_OK) {
-        ngx_http_mcp_manner_keep(u, tenant, profile.what);
+
+        if (!profile.suspect) {
+            ngx_http_mcp_manner_keep(u, tenant, profile.what);
+        }
+
+        if (profile.what != NGX_MCP_PROFILE_REFUSED) {
+            manner = ngx_http_mcp_manner_of(profile.what, 0, stateful);
+        }
     }
 
     ngx_destroy_pool(pool);
 
-    return ngx_http_mcp_manner(u, tenant, stateful);
+    return manner;
 }
 
 
@@ -238,13 +245,16 @@ ngx_http_mcp_profile_peek(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
 }
 
 
-/* notes the profile in this worker's record of the upstream */
+/*
+ * Notes the profile in this worker's record of the upstream, unless another one
+ * is expected.
+ */
 
 static void
 ngx_http_mcp_profile_note(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
     ngx_mcp_profile_t *profile)
 {
-    if (profile->what != NGX_MCP_PROFILE_UNKNOWN) {
+    if (profile->what != NGX_MCP_PROFILE_UNKNOWN && !profile->suspect) {
         ngx_http_mcp_manner_keep(u, tenant, profile->what);
     }
 
