@@ -3,11 +3,13 @@
 # Copyright (C) 2026 The ngx_http_mcp_module authors
 #
 # Servers of revision 2026-07-28 that want input of the client before they
-# answer: clients with sessions get requests, and answer them to any worker.
+# answer: clients with sessions get requests, and answer them to any worker;
+# clients of the revision get what the server says.
 
 use FindBin;
 use lib "$FindBin::Bin/lib";
 
+use Mcp::Modern;
 use Mcp::Test;
 
 my %kinds = (
@@ -197,6 +199,15 @@ ok($r->{result}{isError}, 'a client that cannot');
 like($r->{result}{content}[0]{text}, qr/cannot give/, 'is told');
 ok($plain->tool('page')->{result}{isError}, 'nor show a page');
 
+my $url = { elicitation => { url => {} } };
+my $pages = $t->session(caps => $url);
+ok($pages->tool('ask')->{result}{isError}, 'a client that only shows pages');
+($m) = call('page', $answer, s => $pages);
+is($m->{result}{content}[0]{text}, 'state/1', 'is asked for these');
+$pages = $t->session(version => '2025-06-18', caps => $url);
+($m) = call('ask', $answer, s => $pages);
+is($m->{result}{content}[0]{text}, 'state/1', 'which older ones cannot mean');
+
 my $json = $t->session(caps => \%caps, accept => 'application/json');
 ok($json->tool('ask')->{result}{isError}, 'a client without any stream');
 
@@ -223,5 +234,64 @@ $s->respond($asked->{json}{id}, $answers{'elicitation/create'});
 is($s->tool('state')->{result}{content}[0]{text}, 'state/1', 'another call');
 is(scalar(grep { $_->{json}{params}{name} eq 'ask' } $up->calls('tools/call')),
    1, 'the upstream hears no more of the first');
+
+
+# clients of the revision: each round is an answer, also one that asks nothing
+
+sub rounds {
+    my ($name, $caps) = @_;
+
+    my $c = Mcp::Modern->new($t, caps => $caps);
+    my $params = { name => $name, arguments => { a => 1 } };
+    my (@rounds, $r);
+
+    for (1 .. 5) {
+        my $said = $c->call('tools/call', $params)->{json};
+
+        $r = $said->{result} or return ($said, @rounds);
+        last if $r->{resultType} ne 'input_required';
+
+        push @rounds, join ' ', map { $r->{inputRequests}{$_}{method} }
+                                sort keys %{ $r->{inputRequests} };
+        $params = { name => $name, arguments => { a => 1 },
+                    $r->{inputRequests} ? (inputResponses => {
+                        map { $_ => $answers{$r->{inputRequests}{$_}{method}} }
+                        keys %{ $r->{inputRequests} } }) : (),
+                    requestState => $r->{requestState} };
+    }
+
+    return ($r, @rounds);
+}
+
+$up->clear;
+($r, @asked) = rounds('where state ask', \%caps);
+is_deeply(\@asked, ['roots/list', '', 'elicitation/create'],
+          'a client without a session gets the rounds');
+is($r->{content}[0]{text}, 'state/3', 'and then the answer');
+is_deeply($r->{_meta}{responses}, { ask => $answers{'elicitation/create'} },
+          'with what it answered last');
+is(scalar $up->calls('tools/call'), 4, 'the upstream gets what it sends');
+
+for my $case (['where', {}], ['where', { roots => undef }],
+              ['think', { sampling => JSON::PP::true }],
+              ['ask', $url], ['page', { elicitation => {} }],
+              ['page', { elicitation => { url => undef } }])
+{
+    my ($name, $caps) = @$case;
+
+    ($r, @asked) = rounds($name, $caps);
+    ok($r->{isError} && !@asked,
+       "$name: not asked with " . json_encode($caps));
+}
+
+for my $case (['ask', { elicitation => {} }], ['page', $url],
+              ['ask', { elicitation => { url => {}, form => {} } }])
+{
+    my ($name, $caps) = @$case;
+
+    ($r, @asked) = rounds($name, $caps);
+    is($asked[0], 'elicitation/create',
+       "$name: asked with " . json_encode($caps));
+}
 
 done_testing();

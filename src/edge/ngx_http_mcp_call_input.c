@@ -67,7 +67,8 @@ ngx_http_mcp_call_input_ask(ngx_http_mcp_call_t *call,
     ngx_uint_t                  i;
     ngx_http_mcp_call_input_t  *asked;
 
-    if (!ngx_http_mcp_call_input_reaches(call)
+    if (input->n == 0
+        || !ngx_http_mcp_call_input_reaches(call)
         || ngx_http_mcp_call_input_capable(call, input) != NGX_OK)
     {
         return NGX_DECLINED;
@@ -155,30 +156,38 @@ static ngx_uint_t
 ngx_http_mcp_call_input_fits(ngx_http_mcp_call_t *call,
     ngx_http_mcp_input_request_t *request, ngx_str_t *capabilities)
 {
-    ngx_str_t  value;
+    ngx_str_t  value, url;
 
     switch (request->method) {
 
     case NGX_MCP_METHOD_SAMPLING:
         value = ngx_mcp_json_get(capabilities, "sampling");
-        return value.len != 0;
+        break;
 
     case NGX_MCP_METHOD_ROOTS_LIST:
         value = ngx_mcp_json_get(capabilities, "roots");
-        return value.len != 0;
+        break;
 
     default: /* NGX_MCP_METHOD_ELICITATION */
         value = ngx_mcp_json_get(capabilities, "elicitation");
+        url = ngx_mcp_json_get(&value, "url");
 
-        if (value.len && ngx_http_mcp_call_input_url(request)) {
-            value = ngx_mcp_json_get(&value, "url");
-
-            return value.len
-                   && call->ctx->caller.revision >= NGX_MCP_2025_11_25;
+        if (call->ctx->caller.revision < NGX_MCP_2025_11_25) {
+            ngx_str_null(&url);
         }
 
-        return value.len != 0;
+        if (ngx_http_mcp_call_input_url(request)) {
+            value = url;
+
+        } else if (url.len) {
+
+            /* without any mode, forms are meant */
+
+            value = ngx_mcp_json_get(&value, "form");
+        }
     }
+
+    return value.len && value.data[0] == '{';
 }
 
 

@@ -996,6 +996,10 @@ ngx_http_mcp_modern_round(ngx_http_mcp_upstream_request_t *ureq,
 
     raw = ngx_mcp_json_span(json, NGX_MCP_PATH_REQUEST_STATE, text->data);
 
+    if (json->members[NGX_MCP_PATH_REQUEST_STATE].type != NGX_MCP_JSON_STRING) {
+        raw.len = 0;
+    }
+
     if (ngx_http_mcp_string_copy(pool, &input->state, &raw) != NGX_OK) {
         return "nginx has no memory";
     }
@@ -1154,13 +1158,13 @@ ngx_http_mcp_modern_done(ngx_http_mcp_upstream_request_t *ureq,
     own->round = own->input;
     own->input = NULL;
 
-    if (own->round->n == 0) {
-        ngx_http_mcp_upstream_request_later(ureq, NGX_HTTP_MCP_MODERN_PAUSE);
+    if (ureq->input && ureq->input(ureq, own->round) == NGX_OK) {
+        ureq->asking = 1;
         return NGX_AGAIN;
     }
 
-    if (ureq->input && ureq->input(ureq, own->round) == NGX_OK) {
-        ureq->asking = 1;
+    if (own->round->n == 0) {
+        ngx_http_mcp_upstream_request_later(ureq, NGX_HTTP_MCP_MODERN_PAUSE);
         return NGX_AGAIN;
     }
 

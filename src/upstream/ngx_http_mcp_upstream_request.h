@@ -129,8 +129,8 @@ struct ngx_http_mcp_upstream_request_s {
      * The upstream wants input before it answers (ngx_http_mcp_input.h).
      * NGX_OK: the client is asked, and then
      * ngx_http_mcp_upstream_request_answered() is called, or the request is
-     * closed or aborted; NGX_DECLINED: the client cannot be asked.  May be
-     * NULL.
+     * closed or aborted; NGX_DECLINED: the client cannot be asked, or need not
+     * be.  May be NULL.
      */
     ngx_int_t (*input)(ngx_http_mcp_upstream_request_t *ureq,
                   ngx_http_mcp_input_t *input);
