@@ -26,7 +26,12 @@ sub text { return { content => [{ type => 'text', text => $_[0] }] } }
 my @listed = (capabilities => { tools => {}, resources => { subscribe => 1 } });
 my $legacy = Mcp::Upstream::mcp(%is, @listed, info => { name => 'legacy',
                                                         version => '1' },
-                                'tools/call' => sub { text('legacy') });
+    'tools/call' => sub { text('legacy') },
+    'resources/unsubscribe' => {},
+    GET => sub {
+        return [http => 405, {}, ''] unless $Mcp::Upstream::V{stream};
+        return ([sse => {}], [tag => 'listen'], [hang =>]);
+    });
 my $modern = Mcp::Upstream::modern(%is, @listed, info => { name => 'modern',
                                                            version => '2' },
                                    'tools/call' => sub { text('modern') });
@@ -34,7 +39,8 @@ my $rpc = Mcp::Upstream::mcp(%is, rpc => 1,
                              'tools/call' => sub { text('rpc') });
 
 # $V{speaks}: legacy, modern, both, rpc; $V{discover}: how that is answered,
-# else; $V{token}: whoever has none is refused
+# else; $V{slow}: it is not before release of that; $V{token}: whoever has none
+# is refused; $V{stream}: legacy has a GET stream
 
 my $up = Mcp::Upstream->new(sub {
     my ($r) = @_;
@@ -47,6 +53,10 @@ my $up = Mcp::Upstream->new(sub {
 
     return [http => 401, { 'WWW-Authenticate' => 'Bearer realm="era"' }, '']
         if $v->{token} && ($r->{headers}{authorization} || '') ne 'Bearer t';
+
+    return ([tag => 'asked'], [until => $v->{slow}],
+            [http => 404, {}, 'not found'])
+        if ($j->{method} || '') eq 'server/discover' && $v->{slow};
 
     if (($j->{method} || '') eq 'server/discover' && $v->{discover}) {
         my ($status, $body) = @{ $v->{discover} };
@@ -94,6 +104,7 @@ server {
     }
 
     location = /_up { internal; proxy_pass http://127.0.0.1:%%UP%%/mcp; }
+    location = /status { mcp_status zone=main; }
 }
 EOF
 
@@ -105,7 +116,8 @@ my $path;
 sub anew {
     my (%v) = @_;
     $path = '/e/' . ++$n;
-    change(speaks => undef, discover => undef, token => undef, %v);
+    change(speaks => undef, discover => undef, slow => undef, token => undef,
+           stream => undef, %v);
     $up->clear;
 }
 
@@ -120,6 +132,20 @@ sub names { join ' ', map { ref $_->{json} eq 'HASH' ? $_->{json}{method}
                                                      : $_->{method} }
                       $up->requests }
 sub modern_client { Mcp::Modern->new($t, path => $path, @_) }
+
+# a connection that waits for the acknowledgement of a listening request, and
+# that
+
+sub listens {
+    my $c = modern_client();
+    return $c->send_only($c->message('subscriptions/listen', {
+        notifications => { resourceSubscriptions => [@_] } }));
+}
+
+sub acknowledged {
+    my $e = Mcp::Sse->new($_[0]->response('POST', stream => 1))->event(10);
+    return json_encode($e->{json}{params}{notifications});
+}
 
 my $last;
 
@@ -273,6 +299,46 @@ for my $speaks (qw(modern legacy modern both legacy both modern)) {
         or diag($s->{last}{body});
     like(called(), qr/^(?:$is)$/, "$speaks now: and others")
         or diag($last->{body});
+}
+
+
+# and so do subscriptions, also those that are made or ended meanwhile
+
+for my $stream (1, 0) {
+    my $with = $stream ? 'with a GET stream' : 'without one';
+
+    anew(speaks => 'modern', stream => $stream);
+
+    my @listening = (listens('u:1'), listens('u:2'));
+
+    wait_for { $up->held('listen') == 1 };
+    change(speaks => 'legacy', slow => "asked $with");
+    $up->drop;
+    wait_for { $up->held('asked') };
+
+    push @listening, listens('u:3');
+    wait_for { $t->status->{listens}{open} == 3 };
+    (shift @listening)->close;
+    wait_for { $t->status->{listens}{open} == 2 };
+    change(slow => undef);
+    $up->clear;
+    $up->release("asked $with");
+
+    like(acknowledged($listening[1]), qr/"u:3"/,
+         "legacy now, $with: what is subscribed to meanwhile is accepted");
+    like(acknowledged(listens('u:4')), qr/"u:4"/, "$with: and later");
+    is(join(' ', sort map { $_->{json}{params}{uri} }
+                 $up->calls('resources/subscribe')), 'u:2 u:3 u:4',
+       "$with: the server is asked for what is wanted");
+
+    $clock->pass($t, 5);
+    cmp_ok(scalar $up->requests(sub { $_[0]{method} eq 'GET' }), '<', 5,
+           "$with: once");
+
+    $_->close for @listening;
+    wait_for { $t->status->{listens}{open} == 0 };
+    $clock->pass($t, 130);
+    is($t->status->{zone}{bytes}{subscriptions}, 0, "$with: all end");
 }
 
 

@@ -131,7 +131,8 @@ static ngx_int_t ngx_http_mcp_interest_ask(ngx_http_mcp_shared_t *us,
     ngx_mcp_interest_job_t *job, ngx_pool_t *pool);
 static void ngx_http_mcp_interest_asked(ngx_http_mcp_shared_t *us,
     ngx_http_mcp_interest_asked_t *asked, ngx_int_t rc);
-static void ngx_http_mcp_interest_refuse(ngx_http_mcp_shared_t *us);
+static void ngx_http_mcp_interest_streamless(ngx_http_mcp_shared_t *us,
+    ngx_http_mcp_manner_t *manner);
 static ngx_uint_t ngx_http_mcp_interest_in(
     ngx_http_mcp_interest_asked_t *asked, ngx_str_t *uris);
 static ngx_int_t ngx_http_mcp_interest_request(ngx_http_mcp_shared_t *us,
@@ -1071,6 +1072,11 @@ ngx_http_mcp_shared_acknowledged(ngx_http_mcp_reader_t *reader,
     ngx_http_mcp_interest_asked_t  *asked;
 
     us = reader->data;
+
+    if (!reader->ureq->manner->filters) {
+        ngx_http_mcp_interest_streamless(us, reader->ureq->manner);
+    }
+
     q = ngx_queue_head(&us->asked);
 
     while (q != ngx_queue_sentinel(&us->asked)) {
@@ -1171,7 +1177,7 @@ ngx_http_mcp_shared_stopped(ngx_http_mcp_reader_t *reader)
         us->refused = ngx_current_msec;
     }
 
-    ngx_http_mcp_interest_refuse(us);
+    ngx_http_mcp_interest_streamless(us, ngx_http_mcp_shared_manner(us));
 
     ngx_http_mcp_shared_broken(reader);
 }
@@ -1771,12 +1777,16 @@ ngx_http_mcp_interest_asked(ngx_http_mcp_shared_t *us,
 }
 
 
-/* there is no stream */
+/* no stream names URIs; an upstream that has become another kind is asked */
 
 static void
-ngx_http_mcp_interest_refuse(ngx_http_mcp_shared_t *us)
+ngx_http_mcp_interest_streamless(ngx_http_mcp_shared_t *us,
+    ngx_http_mcp_manner_t *manner)
 {
+    ngx_int_t     rc;
     ngx_queue_t  *q;
+
+    rc = (manner && !manner->filters) ? NGX_BUSY : NGX_DECLINED;
 
     while (!ngx_queue_empty(&us->asked)) {
         q = ngx_queue_head(&us->asked);
@@ -1784,7 +1794,7 @@ ngx_http_mcp_interest_refuse(ngx_http_mcp_shared_t *us)
         ngx_http_mcp_interest_asked(us, ngx_queue_data(q,
                                             ngx_http_mcp_interest_asked_t,
                                             queue),
-                                    NGX_DECLINED);
+                                    rc);
     }
 }
 

@@ -382,6 +382,12 @@ ngx_mcp_interest_done(ngx_mcp_zone_t *zone, uint32_t fence,
     ngx_mcp_touch(zone, in);
     in->asked = 0;
 
+    if (rc == NGX_BUSY) {
+        ngx_mcp_interest_order_locked(zone, in);
+        ngx_mcp_zone_unlock(zone);
+        return;
+    }
+
     if (!job->subscribe || (in->count == 0 && rc != NGX_OK)) {
         in->serial = NGX_MCP_INTEREST_NEVER;
 

@@ -90,8 +90,9 @@ ngx_int_t ngx_mcp_interest_next(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
 /*
  * Ends a job.  rc: NGX_OK; NGX_DECLINED: the upstream has refused; NGX_AGAIN:
  * the upstream could not be asked.  Then a subscription that was made before a
- * restore is asked for again, and a new one counts as refused.  serial: of the
- * session at the upstream that the job was done on; 0: none.
+ * restore is asked for again, and a new one counts as refused.  NGX_BUSY: the
+ * upstream was not asked; next() returns the job again.  serial: of the session
+ * at the upstream that the job was done on; 0: none.
  */
 void ngx_mcp_interest_done(ngx_mcp_zone_t *zone, uint32_t fence,
     ngx_mcp_interest_job_t *job, ngx_int_t rc, ngx_uint_t serial);
