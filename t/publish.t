@@ -125,6 +125,20 @@ is_deeply([ heard() ], [ 1, 0, 1 ], 'a message, who wants its level');
 
 # refusals
 
+for (['{"kind":"a",}', 12], ['{"kind"', 7],
+     [qq([{"kind":"a"},\n{"kind" "b"}]), 23], [qq({\n"kind":"a",\n}), 14],
+     [qq({x\n{"y"), 1, 4])
+{
+    my ($text, @at) = @$_;
+
+    is_deeply([ map { $_->{offset} }
+                @{ publish('/publish', $text)->{json}{events} } ], \@at,
+              "where $text is no JSON");
+}
+
+ok(!exists publish('/publish', '{}')->{json}{events}[0]{offset},
+   'JSON has no such place');
+
 for my $bad ('', ' ', '[]', '{', 'x', '1', '{"method":"notifications/n"}',
              '{"jsonrpc":"2.0","id":1,"method":"tools/list"}',
              '{"jsonrpc":"2.0","id":1,"result":{}}',

@@ -174,8 +174,10 @@ static ngx_uint_t
 ngx_http_mcp_loopback(ngx_str_t *host)
 {
     return (host->len == 9
-            && (ngx_strncasecmp(host->data, (u_char *) "localhost", 9) == 0
-                || ngx_strncmp(host->data, "127.0.0.1", 9) == 0))
+            && (ngx_memcmp(host->data, "localhost", 9) == 0
+                || ngx_memcmp(host->data, "127.0.0.1", 9) == 0
+                || ngx_strncasecmp(host->data, (u_char *) "localhost", 9)
+                   == 0))
            || (host->len == 5 && ngx_strncmp(host->data, "[::1]", 5) == 0);
 }
 

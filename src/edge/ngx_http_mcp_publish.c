@@ -340,6 +340,7 @@ ngx_http_mcp_publish_body(ngx_http_request_t *r, ngx_str_t *body)
 static void
 ngx_http_mcp_publish_form(ngx_http_mcp_publish_t *p)
 {
+    u_char          *end;
     ngx_str_t       *body;
     ngx_mcp_json_t  *json;
 
@@ -377,9 +378,19 @@ ngx_http_mcp_publish_form(ngx_http_mcp_publish_t *p)
         return;
     }
 
-    /* several values, or one that is none */
+    /* several values, or a wrong one, which may go on behind its first line */
 
-    if (ngx_strlchr(body->data, body->data + body->len, LF)) {
+    end = ngx_strlchr(body->data, body->data + body->len, LF);
+
+    if (end == NULL) {
+        return;
+    }
+
+    while (end[-1] <= ' ') {
+        end--;
+    }
+
+    if (ngx_strchr("{[,:", end[-1]) == NULL) {
         p->form = NGX_HTTP_MCP_PUBLISH_LINES;
     }
 }
@@ -546,8 +557,11 @@ ngx_http_mcp_publish_event(ngx_http_mcp_publish_t *p, ngx_str_t *text)
 static ngx_int_t
 ngx_http_mcp_publish_outcome(ngx_http_mcp_publish_t *p)
 {
-    u_char     *d;
-    ngx_str_t   why;
+    u_char          *d;
+    ngx_str_t        why;
+    ngx_mcp_json_t  *json;
+
+    json = &p->in.message.json;
 
     ngx_str_null(&why);
 
@@ -574,6 +588,11 @@ ngx_http_mcp_publish_outcome(ngx_http_mcp_publish_t *p)
     if (p->error) {
         d = ngx_cpymem(d, "{\"error\":", sizeof("{\"error\":") - 1);
         d = ngx_mcp_json_escape(d, &why);
+
+        if (p->error == json->error) {
+            d = ngx_http_mcp_publish_number(d, ",\"offset\":", json->offset);
+        }
+
         *d++ = '}';
 
     } else {
