@@ -1177,7 +1177,8 @@ ngx_http_mcp_shared_stopped(ngx_http_mcp_reader_t *reader)
         us->refused = ngx_current_msec;
     }
 
-    ngx_http_mcp_interest_streamless(us, ngx_http_mcp_shared_manner(us));
+    ngx_http_mcp_interest_streamless(us, ngx_http_mcp_manner(us->upstream,
+                                                             &us->tenant, 0));
 
     ngx_http_mcp_shared_broken(reader);
 }
