@@ -8,13 +8,13 @@
 #include "ngx_mcp_json_token.h"
 
 
-/* the tokens that may come next */
+/* what may come next */
 
 enum {
     json_value = 0,
     json_first_element,
     json_first_name,
-    json_next_name,
+    json_name,
     json_colon,
     json_next,
     json_done,
@@ -26,40 +26,138 @@ enum {
 
 
 typedef struct {
-    ngx_uint_t              parent;
+    uint64_t                mark;
     size_t                  len;
-    const char             *key;
+    char                    key[48];
 } ngx_mcp_json_path_t;
 
 
-static u_char *ngx_mcp_json_start(ngx_mcp_json_t *json, u_char *p,
-    u_char *last);
-static void ngx_mcp_json_finish(ngx_mcp_json_t *json, u_char *p);
-static ngx_int_t ngx_mcp_json_push(ngx_mcp_json_t *json, u_char *p);
-static void ngx_mcp_json_pop(ngx_mcp_json_t *json, u_char *p);
-static ngx_uint_t ngx_mcp_json_children(ngx_uint_t parent);
-static ngx_uint_t ngx_mcp_json_lookup(ngx_mcp_json_t *json, u_char *key,
-    size_t len, ngx_uint_t altered);
-static ngx_uint_t ngx_mcp_json_folds(const char *known, u_char *key,
-    size_t len);
+static void ngx_mcp_json_similar(ngx_mcp_json_t *json, ngx_uint_t n,
+    u_char *key);
 
 
-#define ngx_mcp_json_position(json, p)                                        \
-    ((json)->offset + ((p) - (json)->piece))
-
-#define ngx_mcp_json_is_space(ch)                                             \
-    ((ch) <= ' '                                                              \
-     && ((ch) == ' ' || (ch) == '\n' || (ch) == '\r' || (ch) == '\t'))
+#define ngx_mcp_json_is_digit(ch)  ((u_char) ((ch) - '0') < 10)
 
 #define ngx_mcp_json_noted(node)  ((node) < NGX_MCP_PATH_MAX)
 
+#define ngx_mcp_json_position(p)  ((uint32_t) ((uintptr_t) (p) - zero))
 
-#define NGX_MCP_JSON_PATH(name, parent, key)                                  \
-    { NGX_MCP_PATH_ ## parent, sizeof(key) - 1, key },
+/* goes to the next character that is no space; another piece may have it */
+
+#define ngx_mcp_json_await(next)                                              \
+                                                                              \
+    if (p == last || *p <= ' ') {                                             \
+        p = ngx_mcp_json_space(p, last);                                      \
+                                                                              \
+        if (p == last) {                                                      \
+            json->state = next;                                               \
+            goto suspend;                                                     \
+        }                                                                     \
+    }                                                                         \
+                                                                              \
+    ch = *p;
+
+
+/*
+ * A length and a parent have one mark, and a member is looked for at a place
+ * by its mark and first letter, in either case.  No two members may have the
+ * same place: if the compiler says that an initializer is overridden, another
+ * factor is needed, which is more than any path.
+ */
+
+#define ngx_mcp_json_mark(len, parent)  ((uint64_t) (len) * 76 + (parent))
+
+#define ngx_mcp_json_place(mark, first)  (((mark) + ((first) & 0x1f)) & 0xff)
+
+#define NGX_MCP_JSON_MARK(key, parent)                                        \
+    ngx_mcp_json_mark(sizeof(key) - 1, NGX_MCP_PATH_ ## parent)
+
+#define NGX_MCP_JSON_PATH(name, parent, first, key)                           \
+    { NGX_MCP_JSON_MARK(key, parent), sizeof(key) - 1, key },
+
+#define NGX_MCP_JSON_PLACE(name, parent, first, key)                          \
+    [ngx_mcp_json_place(NGX_MCP_JSON_MARK(key, parent), first)]               \
+        = NGX_MCP_PATH_ ## name,
 
 static const ngx_mcp_json_path_t  ngx_mcp_json_paths[] = {
     NGX_MCP_JSON_PATHS(NGX_MCP_JSON_PATH)
 };
+
+static const u_char  ngx_mcp_json_places[256] = {
+    NGX_MCP_JSON_PATHS(NGX_MCP_JSON_PLACE)
+};
+
+
+/* by what a value begins */
+
+static const u_char  ngx_mcp_json_types[256] = {
+    ['"'] = NGX_MCP_JSON_STRING,
+    ['{'] = NGX_MCP_JSON_OBJECT,
+    ['['] = NGX_MCP_JSON_ARRAY,
+    ['-'] = NGX_MCP_JSON_NUMBER,
+    ['0'] = NGX_MCP_JSON_NUMBER, ['1'] = NGX_MCP_JSON_NUMBER,
+    ['2'] = NGX_MCP_JSON_NUMBER, ['3'] = NGX_MCP_JSON_NUMBER,
+    ['4'] = NGX_MCP_JSON_NUMBER, ['5'] = NGX_MCP_JSON_NUMBER,
+    ['6'] = NGX_MCP_JSON_NUMBER, ['7'] = NGX_MCP_JSON_NUMBER,
+    ['8'] = NGX_MCP_JSON_NUMBER, ['9'] = NGX_MCP_JSON_NUMBER,
+    ['t'] = NGX_MCP_JSON_TRUE,
+    ['f'] = NGX_MCP_JSON_FALSE,
+    ['n'] = NGX_MCP_JSON_NULL
+};
+
+
+/* whether a name is that of a member; last: so far may be read */
+
+static ngx_inline ngx_uint_t
+ngx_mcp_json_same(const char *known, u_char *key, size_t len, u_char *last)
+{
+#if (NGX_HAVE_LITTLE_ENDIAN)
+
+    uint64_t  a, b;
+
+    if (len <= 8 && last - key >= 8) {
+        ngx_memcpy(&a, known, 8);
+        ngx_memcpy(&b, key, 8);
+
+        return ((a ^ b) << (64 - 8 * len)) == 0;
+    }
+
+#endif
+
+    return ngx_memcmp(known, key, len) == 0;
+}
+
+
+/* the member with this name, of which a part may have been ignored */
+
+static ngx_inline ngx_uint_t
+ngx_mcp_json_lookup(ngx_mcp_json_t *json, ngx_uint_t parent, u_char *key,
+    size_t len, u_char *last, ngx_uint_t altered)
+{
+    uint64_t                    mark;
+    ngx_uint_t                  n;
+    const ngx_mcp_json_path_t  *path;
+
+    if (parent == NGX_MCP_PATH_NONE) {
+        return NGX_MCP_PATH_NONE;
+    }
+
+    mark = ngx_mcp_json_mark(len, parent);
+    n = ngx_mcp_json_places[ngx_mcp_json_place(mark, key[0])];
+    path = &ngx_mcp_json_paths[n];
+
+    if (path->mark != mark) {
+        return NGX_MCP_PATH_NONE;
+    }
+
+    if (!altered && ngx_mcp_json_same(path->key, key, len, last)) {
+        return n;
+    }
+
+    ngx_mcp_json_similar(json, n, key);
+
+    return NGX_MCP_PATH_NONE;
+}
 
 
 void
@@ -71,7 +169,6 @@ ngx_mcp_json_init(ngx_mcp_json_t *json)
     json->error = NULL;
     json->offset = 0;
 
-    json->piece = NULL;
     json->state = json_value;
     json->substate = 0;
     json->depth = 0;
@@ -88,8 +185,12 @@ ngx_mcp_json_init(ngx_mcp_json_t *json)
 ngx_int_t
 ngx_mcp_json_feed(ngx_mcp_json_t *json, u_char *p, u_char *last)
 {
-    u_char     ch, *pos;
-    ngx_int_t  rc;
+    u_char               *start, *pos, ch, bit;
+    uintptr_t             zero;
+    ngx_int_t             rc;
+    ngx_uint_t            node, parent, object, depth;
+    ngx_mcp_span_t       *member;
+    ngx_mcp_json_type_e   type;
 
     if ((size_t) (last - p) > NGX_MAX_UINT32_VALUE - json->offset) {
         json->error = "JSON too long";
@@ -97,174 +198,335 @@ ngx_mcp_json_feed(ngx_mcp_json_t *json, u_char *p, u_char *last)
         return NGX_ERROR;
     }
 
-    json->piece = p;
-
-    while (p < last) {
-
-        rc = NGX_OK;
-        ch = *p;
-
-        if (json->state < json_string && ngx_mcp_json_is_space(ch)) {
-            p++;
-            continue;
-        }
-
-        switch (json->state) {
-
-        case json_first_element:
-            if (ch == ']') {
-                ngx_mcp_json_pop(json, p++);
-                break;
-            }
-
-            /* fall through */
-
-        case json_value:
-            pos = ngx_mcp_json_start(json, p, last);
-
-            if (pos == NULL) {
-                rc = NGX_ERROR;
-                break;
-            }
-
-            p = pos;
-            break;
-
-        case json_first_name:
-            if (ch == '}') {
-                ngx_mcp_json_pop(json, p++);
-                break;
-            }
-
-            /* fall through */
-
-        case json_next_name:
-            if (ch != '"') {
-                rc = NGX_ERROR;
-                break;
-            }
-
-            pos = ngx_mcp_json_skip(++p, last);
-
-            if (pos < last && *pos == '"') {
-                json->node = (u_char) ngx_mcp_json_lookup(json, p, pos - p, 0);
-                json->state = json_colon;
-                p = pos + 1;
-                break;
-            }
-
-            json->name = 1;
-            json->keep = (ngx_mcp_json_children(json->parent)
-                          != NGX_MCP_PATH_NONE);
-            json->cut = 0;
-            json->altered = 0;
-            json->key_len = 0;
-            json->substate = json_plain;
-            json->state = json_string;
-            break;
-
-        case json_colon:
-            if (ch != ':') {
-                rc = NGX_ERROR;
-                break;
-            }
-
-            p++;
-            json->state = json_value;
-            break;
-
-        case json_next:
-            if (ch == ',') {
-                p++;
-                json->node = NGX_MCP_PATH_NONE;
-                json->state = json->object ? json_next_name : json_value;
-                break;
-            }
-
-            if (ch != (json->object ? '}' : ']')) {
-                rc = NGX_ERROR;
-                break;
-            }
-
-            ngx_mcp_json_pop(json, p++);
-            break;
-
-        case json_string:
-            pos = p;
-            rc = ngx_mcp_json_string(json, &pos, last);
-            p = pos;
-
-            if (rc != NGX_OK) {
-                break;
-            }
-
-            if (json->name) {
-                json->name = 0;
-                json->node = NGX_MCP_PATH_NONE;
-
-                if (json->keep) {
-                    json->node = (u_char) ngx_mcp_json_lookup(json, json->key,
-                                                              json->key_len,
-                                                              json->altered);
-                }
-
-                json->state = json_colon;
-                break;
-            }
-
-            ngx_mcp_json_finish(json, p);
-            break;
-
-        case json_number:
-            pos = p;
-            rc = ngx_mcp_json_number(json, &pos, last);
-            p = pos;
-
-            if (rc == NGX_OK) {
-                ngx_mcp_json_finish(json, p);
-            }
-
-            break;
-
-        case json_literal:
-            if (ch != *json->literal) {
-                rc = NGX_ERROR;
-                break;
-            }
-
-            p++;
-
-            if (*++json->literal == '\0') {
-                ngx_mcp_json_finish(json, p);
-            }
-
-            break;
-
-        case json_done:
-            json->error = "bytes behind the JSON value";
-            rc = NGX_ERROR;
-            break;
-
-        default: /* json_failed */
-            return NGX_ERROR;
-        }
-
-        if (rc == NGX_ERROR) {
-            if (json->error == NULL) {
-                json->error = "unexpected character in JSON";
-            }
-
-            json->offset = ngx_mcp_json_position(json, p);
-            json->state = json_failed;
-            return NGX_ERROR;
-        }
+    if (p == last) {
+        return (json->state == json_failed) ? NGX_ERROR : NGX_AGAIN;
     }
 
-    if (json->state == json_failed) {
+    zero = (uintptr_t) p - json->offset;
+
+    node = json->node;
+    parent = json->parent;
+    object = json->object;
+    depth = json->depth;
+
+    switch (json->state) {
+    case json_value:
+        goto value;
+    case json_first_element:
+        goto first_element;
+    case json_first_name:
+        goto first_name;
+    case json_name:
+        goto name;
+    case json_colon:
+        goto colon;
+    case json_next:
+        goto next;
+    case json_done:
+        goto done;
+    case json_string:
+        goto string;
+    case json_number:
+        goto number;
+    case json_literal:
+        goto literal;
+    default: /* json_failed */
         return NGX_ERROR;
     }
 
-    json->offset = ngx_mcp_json_position(json, p);
+first_element:
+
+    ngx_mcp_json_await(json_first_element)
+
+    if (ch == ']') {
+        goto close;
+    }
+
+value:
+
+    ngx_mcp_json_await(json_value)
+
+    type = ngx_mcp_json_types[ch];
+
+    if (type == NGX_MCP_JSON_ABSENT) {
+        goto failed;
+    }
+
+    if (ngx_mcp_json_noted(node)) {
+        member = &json->members[node];
+
+        member->start = ngx_mcp_json_position(p);
+        member->end = member->start;
+        member->type = type;
+
+        if (member->count) {
+            json->ambiguous = 1;
+        }
+
+        if (member->count < 255) {
+            member->count++;
+        }
+
+    } else if (depth == 0) {
+        json->type = type;
+    }
+
+    switch (type) {
+
+    case NGX_MCP_JSON_STRING:
+
+        p = ngx_mcp_json_skip_whole(p + 1, last);
+
+        if (p < last && *p == '"') {
+            p++;
+            goto finish;
+        }
+
+        json->substate = json_plain;
+        goto string;
+
+    case NGX_MCP_JSON_NUMBER:
+
+        json->substate = (ch == '-') ? json_minus
+                         : (ch == '0') ? json_zero : json_integer;
+        p++;
+        goto number;
+
+    case NGX_MCP_JSON_OBJECT:
+    case NGX_MCP_JSON_ARRAY:
+
+        if (depth == NGX_MCP_JSON_DEPTH) {
+            json->error = "JSON nested too deep";
+            goto failed;
+        }
+
+        object = (type == NGX_MCP_JSON_OBJECT);
+        bit = (u_char) (1 << (depth & 7));
+
+        if (object) {
+            json->nesting[depth >> 3] |= bit;
+
+        } else {
+            json->nesting[depth >> 3] &= (u_char) ~bit;
+        }
+
+        /* noted members never lie as deep as path[] reaches */
+
+        if (depth < sizeof(json->path)) {
+            json->path[depth] = (u_char) node;
+        }
+
+        depth++;
+        parent = node;
+        node = NGX_MCP_PATH_NONE;
+        p++;
+
+        if (object) {
+            goto first_name;
+        }
+
+        goto first_element;
+
+    default:
+
+        json->literal = (u_char *) ((type == NGX_MCP_JSON_TRUE) ? "true"
+                                    : (type == NGX_MCP_JSON_FALSE) ? "false"
+                                    : "null");
+        goto literal;
+    }
+
+first_name:
+
+    ngx_mcp_json_await(json_first_name)
+
+    if (ch == '}') {
+        goto close;
+    }
+
+name:
+
+    ngx_mcp_json_await(json_name)
+
+    if (ch != '"') {
+        goto failed;
+    }
+
+    start = ++p;
+    p = (parent == NGX_MCP_PATH_NONE) ? ngx_mcp_json_skip_whole(p, last)
+                                      : ngx_mcp_json_skip(p, last);
+
+    if (p == last || *p != '"') {
+        p = start;
+
+        json->name = 1;
+        json->keep = ngx_mcp_json_noted(parent)
+                     || parent == NGX_MCP_PATH_ROOT;
+        json->cut = 0;
+        json->altered = 0;
+        json->key_len = 0;
+        json->substate = json_plain;
+
+        goto string;
+    }
+
+    node = ngx_mcp_json_lookup(json, parent, start, p - start, last, 0);
+    p++;
+
+colon:
+
+    ngx_mcp_json_await(json_colon)
+
+    if (ch != ':') {
+        goto failed;
+    }
+
+    p++;
+    goto value;
+
+string:
+
+    json->node = (u_char) node;
+
+    pos = p;
+    rc = ngx_mcp_json_string(json, &pos, last);
+    p = pos;
+
+    if (rc == NGX_AGAIN) {
+        json->state = json_string;
+        goto suspend;
+    }
+
+    if (rc == NGX_ERROR) {
+        goto failed;
+    }
+
+    if (json->name) {
+        json->name = 0;
+        node = NGX_MCP_PATH_NONE;
+
+        if (json->keep && json->key_len) {
+            node = ngx_mcp_json_lookup(json, parent, json->key, json->key_len,
+                                       json->key + json->key_len,
+                                       json->altered);
+        }
+
+        goto colon;
+    }
+
+    goto finish;
+
+number:
+
+    if (json->substate == json_integer) {
+
+        while (p < last && ngx_mcp_json_is_digit(*p)) {
+            p++;
+        }
+
+        if (p < last && *p != '.' && (*p | 0x20) != 'e') {
+            goto finish;
+        }
+    }
+
+    pos = p;
+    rc = ngx_mcp_json_number(json, &pos, last);
+    p = pos;
+
+    if (rc == NGX_AGAIN) {
+        json->state = json_number;
+        goto suspend;
+    }
+
+    if (rc == NGX_ERROR) {
+        goto failed;
+    }
+
+    goto finish;
+
+literal:
+
+    for ( /* void */ ; *json->literal; json->literal++) {
+
+        if (p == last) {
+            json->state = json_literal;
+            goto suspend;
+        }
+
+        if (*p != *json->literal) {
+            goto failed;
+        }
+
+        p++;
+    }
+
+finish:
+
+    if (ngx_mcp_json_noted(node)) {
+        json->members[node].end = ngx_mcp_json_position(p);
+    }
+
+    if (depth == 0) {
+        goto done;
+    }
+
+next:
+
+    ngx_mcp_json_await(json_next)
+
+    if (ch == ',') {
+        p++;
+        node = NGX_MCP_PATH_NONE;
+
+        if (object) {
+            goto name;
+        }
+
+        goto value;
+    }
+
+    if (ch != (object ? '}' : ']')) {
+        goto failed;
+    }
+
+close:
+
+    p++;
+    depth--;
+
+    node = parent;
+
+    if (depth) {
+        parent = (depth <= sizeof(json->path)) ? json->path[depth - 1]
+                                               : NGX_MCP_PATH_NONE;
+        object = (json->nesting[(depth - 1) >> 3] >> ((depth - 1) & 7)) & 1;
+    }
+
+    goto finish;
+
+done:
+
+    ngx_mcp_json_await(json_done)
+
+    json->error = "bytes behind the JSON value";
+
+failed:
+
+    if (json->error == NULL) {
+        json->error = "unexpected character in JSON";
+    }
+
+    json->offset = ngx_mcp_json_position(p);
+    json->state = json_failed;
+
+    return NGX_ERROR;
+
+suspend:
+
+    json->node = (u_char) node;
+    json->parent = (u_char) parent;
+    json->object = object;
+    json->depth = (uint16_t) depth;
+    json->offset = ngx_mcp_json_position(p);
 
     return NGX_AGAIN;
 }
@@ -337,259 +599,18 @@ ngx_mcp_json_span(ngx_mcp_json_t *json, ngx_mcp_path_e path, u_char *text)
 }
 
 
-/* a value begins at p; returns what it took, NULL: it is none */
-
-static u_char *
-ngx_mcp_json_start(ngx_mcp_json_t *json, u_char *p, u_char *last)
-{
-    ngx_mcp_span_t       *member;
-    ngx_mcp_json_type_e   type;
-
-    switch (*p) {
-
-    case '"':
-        type = NGX_MCP_JSON_STRING;
-        json->substate = json_plain;
-        json->state = json_string;
-        break;
-
-    case '{':
-        type = NGX_MCP_JSON_OBJECT;
-        break;
-
-    case '[':
-        type = NGX_MCP_JSON_ARRAY;
-        break;
-
-    case '-':
-        type = NGX_MCP_JSON_NUMBER;
-        json->substate = json_minus;
-        json->state = json_number;
-        break;
-
-    case '0':
-        type = NGX_MCP_JSON_NUMBER;
-        json->substate = json_zero;
-        json->state = json_number;
-        break;
-
-    case '1': case '2': case '3': case '4': case '5':
-    case '6': case '7': case '8': case '9':
-        type = NGX_MCP_JSON_NUMBER;
-        json->substate = json_integer;
-        json->state = json_number;
-        break;
-
-    case 't':
-        type = NGX_MCP_JSON_TRUE;
-        json->literal = (u_char *) "rue";
-        json->state = json_literal;
-        break;
-
-    case 'f':
-        type = NGX_MCP_JSON_FALSE;
-        json->literal = (u_char *) "alse";
-        json->state = json_literal;
-        break;
-
-    case 'n':
-        type = NGX_MCP_JSON_NULL;
-        json->literal = (u_char *) "ull";
-        json->state = json_literal;
-        break;
-
-    default:
-        return NULL;
-    }
-
-    if (ngx_mcp_json_noted(json->node)) {
-        member = &json->members[json->node];
-
-        member->start = (uint32_t) ngx_mcp_json_position(json, p);
-        member->end = member->start;
-        member->type = type;
-
-        if (member->count) {
-            json->ambiguous = 1;
-        }
-
-        if (member->count < 255) {
-            member->count++;
-        }
-
-    } else if (json->depth == 0) {
-        json->type = type;
-    }
-
-    if (type == NGX_MCP_JSON_OBJECT || type == NGX_MCP_JSON_ARRAY) {
-        return ngx_mcp_json_push(json, p) == NGX_OK ? p + 1 : NULL;
-    }
-
-    p++;
-
-    if (type == NGX_MCP_JSON_STRING) {
-        p = ngx_mcp_json_skip(p, last);
-
-        if (p < last && *p == '"') {
-            ngx_mcp_json_finish(json, ++p);
-        }
-    }
-
-    return p;
-}
-
-
-/* a string, number or literal ends in front of p */
+/* a name that is not that of the member in its place, or was altered */
 
 static void
-ngx_mcp_json_finish(ngx_mcp_json_t *json, u_char *p)
+ngx_mcp_json_similar(ngx_mcp_json_t *json, ngx_uint_t n, u_char *key)
 {
-    if (ngx_mcp_json_noted(json->node)) {
-        json->members[json->node].end =
-                                    (uint32_t) ngx_mcp_json_position(json, p);
-    }
+    size_t       i;
+    u_char       ch;
+    const char  *known;
 
-    json->state = json->depth ? json_next : json_done;
-}
+    known = ngx_mcp_json_paths[n].key;
 
-
-static ngx_int_t
-ngx_mcp_json_push(ngx_mcp_json_t *json, u_char *p)
-{
-    u_char      bit;
-    ngx_uint_t  n;
-
-    n = json->depth;
-
-    if (n == NGX_MCP_JSON_DEPTH) {
-        json->error = "JSON nested too deep";
-        return NGX_ERROR;
-    }
-
-    bit = (u_char) (1 << (n & 7));
-
-    if (*p == '{') {
-        json->nesting[n >> 3] |= bit;
-        json->object = 1;
-        json->state = json_first_name;
-
-    } else {
-        json->nesting[n >> 3] &= (u_char) ~bit;
-        json->object = 0;
-        json->state = json_first_element;
-    }
-
-    /* noted members never lie as deep as path[] reaches */
-
-    if (n < sizeof(json->path)) {
-        json->path[n] = json->node;
-    }
-
-    json->parent = json->node;
-    json->node = NGX_MCP_PATH_NONE;
-    json->depth = (uint16_t) (n + 1);
-
-    return NGX_OK;
-}
-
-
-static void
-ngx_mcp_json_pop(ngx_mcp_json_t *json, u_char *p)
-{
-    ngx_uint_t  n;
-
-    if (ngx_mcp_json_noted(json->parent)) {
-        json->members[json->parent].end =
-                                (uint32_t) ngx_mcp_json_position(json, p) + 1;
-    }
-
-    n = --json->depth;
-
-    if (n == 0) {
-        json->state = json_done;
-        return;
-    }
-
-    n--;
-
-    json->parent = (n < sizeof(json->path)) ? json->path[n]
-                                            : NGX_MCP_PATH_NONE;
-    json->object = (json->nesting[n >> 3] >> (n & 7)) & 1;
-    json->state = json_next;
-}
-
-
-static ngx_uint_t
-ngx_mcp_json_children(ngx_uint_t parent)
-{
-    switch (parent) {
-    case NGX_MCP_PATH_ROOT:
-        return NGX_MCP_PATH_JSONRPC;
-    case NGX_MCP_PATH_PARAMS:
-        return NGX_MCP_PATH_NAME;
-    case NGX_MCP_PATH_META:
-        return NGX_MCP_PATH_META_TOKEN;
-    case NGX_MCP_PATH_META_CLIENT:
-        return NGX_MCP_PATH_META_CLIENT_NAME;
-    case NGX_MCP_PATH_CLIENT_INFO:
-        return NGX_MCP_PATH_CLIENT_NAME;
-    case NGX_MCP_PATH_REF:
-        return NGX_MCP_PATH_REF_NAME;
-    case NGX_MCP_PATH_RESULT:
-        return NGX_MCP_PATH_IS_ERROR;
-    case NGX_MCP_PATH_ERROR:
-        return NGX_MCP_PATH_ERROR_CODE;
-    default:
-        return NGX_MCP_PATH_NONE;
-    }
-}
-
-
-static ngx_uint_t
-ngx_mcp_json_lookup(ngx_mcp_json_t *json, u_char *key, size_t len,
-    ngx_uint_t altered)
-{
-    ngx_uint_t                  n;
-    const ngx_mcp_json_path_t  *path;
-
-    n = ngx_mcp_json_children(json->parent);
-
-    for ( /* void */ ; n < NGX_MCP_PATH_MAX; n++) {
-
-        path = &ngx_mcp_json_paths[n];
-
-        if (path->parent != json->parent) {
-            break;
-        }
-
-        if (path->len != len || ((path->key[0] ^ key[0]) & ~0x20)) {
-            continue;
-        }
-
-        if (!altered && ngx_memcmp(path->key, key, len) == 0) {
-            return n;
-        }
-
-        if (ngx_mcp_json_folds(path->key, key, len)) {
-            json->members[n].folded = 1;
-            json->ambiguous = 1;
-            break;
-        }
-    }
-
-    return NGX_MCP_PATH_NONE;
-}
-
-
-/* equal but for the case of letters */
-
-static ngx_uint_t
-ngx_mcp_json_folds(const char *known, u_char *key, size_t len)
-{
-    size_t  i;
-    u_char  ch;
-
-    for (i = 0; i < len; i++) {
+    for (i = 0; i < ngx_mcp_json_paths[n].len; i++) {
 
         if ((u_char) known[i] == key[i]) {
             continue;
@@ -598,9 +619,10 @@ ngx_mcp_json_folds(const char *known, u_char *key, size_t len)
         ch = (u_char) (key[i] | 0x20);
 
         if (ch != (known[i] | 0x20) || ch < 'a' || ch > 'z') {
-            return 0;
+            return;
         }
     }
 
-    return 1;
+    json->members[n].folded = 1;
+    json->ambiguous = 1;
 }

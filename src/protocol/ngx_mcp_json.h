@@ -47,66 +47,66 @@ typedef enum {
 
 
 /*
- * The members that the scan notes: path, the path of the parent object, key.
- * Members of one parent must follow each other.
+ * The members that the scan notes: path, the path of the parent object, key
+ * with its first character.
  */
 
 #define NGX_MCP_JSON_PATHS(_)                                                 \
-    _(JSONRPC,             ROOT,        "jsonrpc")                            \
-    _(ID,                  ROOT,        "id")                                 \
-    _(METHOD,              ROOT,        "method")                             \
-    _(PARAMS,              ROOT,        "params")                             \
-    _(RESULT,              ROOT,        "result")                             \
-    _(ERROR,               ROOT,        "error")                              \
-    _(KIND,                ROOT,        "kind")                               \
-    _(TENANT_ID,           ROOT,        "tenant_id")                          \
-    _(SESSION_ID,          ROOT,        "session_id")                         \
-    _(IDENTITY,            ROOT,        "identity")                           \
-    _(TOPIC,               ROOT,        "topic")                              \
-    _(TOP_URI,             ROOT,        "uri")                                \
-    _(NAME,                PARAMS,      "name")                               \
-    _(ARGUMENTS,           PARAMS,      "arguments")                          \
-    _(URI,                 PARAMS,      "uri")                                \
-    _(META,                PARAMS,      "_meta")                              \
-    _(TOKEN,               PARAMS,      "progressToken")                      \
-    _(REQUEST_ID,          PARAMS,      "requestId")                          \
-    _(VERSION,             PARAMS,      "protocolVersion")                    \
-    _(CAPABILITIES,        PARAMS,      "capabilities")                       \
-    _(CLIENT_INFO,         PARAMS,      "clientInfo")                         \
-    _(LEVEL,               PARAMS,      "level")                              \
-    _(CURSOR,              PARAMS,      "cursor")                             \
-    _(REF,                 PARAMS,      "ref")                                \
-    _(INPUT_RESPONSES,     PARAMS,      "inputResponses")                     \
-    _(STATE,               PARAMS,      "requestState")                       \
-    _(NOTIFICATIONS,       PARAMS,      "notifications")                      \
-    _(META_TOKEN,          META,        "progressToken")                      \
-    _(META_VERSION,        META,                                              \
+    _(JSONRPC,            ROOT,        'j', "jsonrpc")                        \
+    _(ID,                 ROOT,        'i', "id")                             \
+    _(METHOD,             ROOT,        'm', "method")                         \
+    _(PARAMS,             ROOT,        'p', "params")                         \
+    _(RESULT,             ROOT,        'r', "result")                         \
+    _(ERROR,              ROOT,        'e', "error")                          \
+    _(KIND,               ROOT,        'k', "kind")                           \
+    _(TENANT_ID,          ROOT,        't', "tenant_id")                      \
+    _(SESSION_ID,         ROOT,        's', "session_id")                     \
+    _(IDENTITY,           ROOT,        'i', "identity")                       \
+    _(TOPIC,              ROOT,        't', "topic")                          \
+    _(TOP_URI,            ROOT,        'u', "uri")                            \
+    _(NAME,               PARAMS,      'n', "name")                           \
+    _(ARGUMENTS,          PARAMS,      'a', "arguments")                      \
+    _(URI,                PARAMS,      'u', "uri")                            \
+    _(META,               PARAMS,      '_', "_meta")                          \
+    _(TOKEN,              PARAMS,      'p', "progressToken")                  \
+    _(REQUEST_ID,         PARAMS,      'r', "requestId")                      \
+    _(VERSION,            PARAMS,      'p', "protocolVersion")                \
+    _(CAPABILITIES,       PARAMS,      'c', "capabilities")                   \
+    _(CLIENT_INFO,        PARAMS,      'c', "clientInfo")                     \
+    _(LEVEL,              PARAMS,      'l', "level")                          \
+    _(CURSOR,             PARAMS,      'c', "cursor")                         \
+    _(REF,                PARAMS,      'r', "ref")                            \
+    _(INPUT_RESPONSES,    PARAMS,      'i', "inputResponses")                 \
+    _(STATE,              PARAMS,      'r', "requestState")                   \
+    _(NOTIFICATIONS,      PARAMS,      'n', "notifications")                  \
+    _(META_TOKEN,         META,        'p', "progressToken")                  \
+    _(META_VERSION,       META,        'i',                                   \
       "io.modelcontextprotocol/protocolVersion")                              \
-    _(META_CAPABILITIES,   META,                                              \
+    _(META_CAPABILITIES,  META,        'i',                                   \
       "io.modelcontextprotocol/clientCapabilities")                           \
-    _(META_CLIENT,         META,                                              \
+    _(META_CLIENT,        META,        'i',                                   \
       "io.modelcontextprotocol/clientInfo")                                   \
-    _(META_LEVEL,          META,                                              \
+    _(META_LEVEL,         META,        'i',                                   \
       "io.modelcontextprotocol/logLevel")                                     \
-    _(META_CLIENT_NAME,    META_CLIENT, "name")                               \
-    _(META_CLIENT_VERSION, META_CLIENT, "version")                            \
-    _(CLIENT_NAME,         CLIENT_INFO, "name")                               \
-    _(CLIENT_VERSION,      CLIENT_INFO, "version")                            \
-    _(REF_NAME,            REF,         "name")                               \
-    _(REF_URI,             REF,         "uri")                                \
-    _(IS_ERROR,            RESULT,      "isError")                            \
-    _(RESULT_VERSION,      RESULT,      "protocolVersion")                    \
-    _(RESULT_TYPE,         RESULT,      "resultType")                         \
-    _(RESULT_META,         RESULT,      "_meta")                              \
-    _(RESULT_TTL,          RESULT,      "ttlMs")                              \
-    _(RESULT_SCOPE,        RESULT,      "cacheScope")                         \
-    _(INPUT_REQUESTS,      RESULT,      "inputRequests")                      \
-    _(REQUEST_STATE,       RESULT,      "requestState")                       \
-    _(STRUCTURED,          RESULT,      "structuredContent")                  \
-    _(ERROR_CODE,          ERROR,       "code")
+    _(META_CLIENT_NAME,   META_CLIENT, 'n', "name")                           \
+    _(META_CLIENT_VERSION,META_CLIENT, 'v', "version")                        \
+    _(CLIENT_NAME,        CLIENT_INFO, 'n', "name")                           \
+    _(CLIENT_VERSION,     CLIENT_INFO, 'v', "version")                        \
+    _(REF_NAME,           REF,         'n', "name")                           \
+    _(REF_URI,            REF,         'u', "uri")                            \
+    _(IS_ERROR,           RESULT,      'i', "isError")                        \
+    _(RESULT_VERSION,     RESULT,      'p', "protocolVersion")                \
+    _(RESULT_TYPE,        RESULT,      'r', "resultType")                     \
+    _(RESULT_META,        RESULT,      '_', "_meta")                          \
+    _(RESULT_TTL,         RESULT,      't', "ttlMs")                          \
+    _(RESULT_SCOPE,       RESULT,      'c', "cacheScope")                     \
+    _(INPUT_REQUESTS,     RESULT,      'i', "inputRequests")                  \
+    _(REQUEST_STATE,      RESULT,      'r', "requestState")                   \
+    _(STRUCTURED,         RESULT,      's', "structuredContent")              \
+    _(ERROR_CODE,         ERROR,       'c', "code")
 
 
-#define NGX_MCP_JSON_PATH_ENUM(name, parent, key)  NGX_MCP_PATH_ ## name,
+#define NGX_MCP_JSON_PATH_ENUM(name, ...)  NGX_MCP_PATH_ ## name,
 
 typedef enum {
     NGX_MCP_JSON_PATHS(NGX_MCP_JSON_PATH_ENUM)
@@ -136,7 +136,6 @@ typedef struct {
     const char             *error;        /* reason of NGX_ERROR */
     size_t                  offset;       /* bytes taken so far */
 
-    u_char                 *piece;        /* first byte of this piece */
     const u_char           *literal;      /* rest of true, false or null */
     uint32_t                code;         /* character that is being read */
     uint32_t                surrogate;    /* first half of a pair, just read */

@@ -14,7 +14,6 @@
 
 static ngx_int_t ngx_mcp_json_next(ngx_str_t *rest, u_char open,
     u_char close);
-static u_char *ngx_mcp_json_space(u_char *p, u_char *last);
 static u_char *ngx_mcp_json_skip_string(u_char *p, u_char *last);
 static u_char *ngx_mcp_json_skip_value(u_char *p, u_char *last);
 static uint32_t ngx_mcp_json_code(u_char *p, u_char *last);
@@ -433,19 +432,6 @@ ngx_mcp_json_same_id(ngx_str_t *a, ngx_str_t *b)
 }
 
 
-static u_char *
-ngx_mcp_json_space(u_char *p, u_char *last)
-{
-    while (p < last
-           && (*p == ' ' || *p == '\n' || *p == '\r' || *p == '\t'))
-    {
-        p++;
-    }
-
-    return p;
-}
-
-
 /* p is at the opening quote; returns what follows the closing one */
 
 static u_char *
@@ -567,26 +553,8 @@ ngx_mcp_json_decode(u_char **pos, u_char *last, u_char *dst)
 
     *pos = p + 1;
 
-    switch (*p) {
-    case 'b':
-        *dst = '\b';
-        return 1;
-    case 'f':
-        *dst = '\f';
-        return 1;
-    case 'n':
-        *dst = '\n';
-        return 1;
-    case 'r':
-        *dst = '\r';
-        return 1;
-    case 't':
-        *dst = '\t';
-        return 1;
-    case 'u':
-        break;
-    default:
-        *dst = *p;
+    if (*p != 'u') {
+        *dst = ngx_mcp_json_unescaped[*p];
         return 1;
     }
 

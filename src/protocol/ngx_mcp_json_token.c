@@ -9,12 +9,33 @@
 
 #define ngx_mcp_json_is_digit(ch)  ((u_char) ((ch) - '0') < 10)
 
+#define NGX_MCP_JSON_HEX  0x10
 
+
+static size_t ngx_mcp_json_escape_len(u_char *p, u_char *last);
+static ngx_uint_t ngx_mcp_json_hex(u_char *p);
 static ngx_int_t ngx_mcp_json_escaped(ngx_mcp_json_t *json, u_char ch);
 static void ngx_mcp_json_unicode(ngx_mcp_json_t *json);
 static void ngx_mcp_json_character(ngx_mcp_json_t *json);
 static void ngx_mcp_json_lone(ngx_mcp_json_t *json);
 static ngx_int_t ngx_mcp_json_utf8(ngx_mcp_json_t *json, u_char ch);
+
+
+/* the values of hexadecimal digits, with this bit */
+
+static const u_char  ngx_mcp_json_digits[256] = {
+    ['0'] = 0x10, ['1'] = 0x11, ['2'] = 0x12, ['3'] = 0x13, ['4'] = 0x14,
+    ['5'] = 0x15, ['6'] = 0x16, ['7'] = 0x17, ['8'] = 0x18, ['9'] = 0x19,
+    ['a'] = 0x1a, ['b'] = 0x1b, ['c'] = 0x1c, ['d'] = 0x1d, ['e'] = 0x1e,
+    ['f'] = 0x1f, ['A'] = 0x1a, ['B'] = 0x1b, ['C'] = 0x1c, ['D'] = 0x1d,
+    ['E'] = 0x1e, ['F'] = 0x1f
+};
+
+
+const u_char  ngx_mcp_json_unescaped[256] = {
+    ['"'] = '"', ['\\'] = '\\', ['/'] = '/', ['b'] = '\b', ['f'] = '\f',
+    ['n'] = '\n', ['r'] = '\r', ['t'] = '\t'
+};
 
 
 static ngx_inline void
@@ -38,7 +59,6 @@ ngx_int_t
 ngx_mcp_json_string(ngx_mcp_json_t *json, u_char **pos, u_char *last)
 {
     u_char     ch, *p, *start;
-    size_t     n;
     ngx_int_t  rc;
 
     p = *pos;
@@ -51,11 +71,13 @@ ngx_mcp_json_string(ngx_mcp_json_t *json, u_char **pos, u_char *last)
                 ngx_mcp_json_lone(json);
             }
 
-            start = p;
-            p = ngx_mcp_json_skip(p, last);
-
             if (json->name) {
+                start = p;
+                p = ngx_mcp_json_skip(p, last);
                 ngx_mcp_json_keep(json, start, p - start);
+
+            } else if (!json->surrogate) {
+                p = ngx_mcp_json_skip_whole(p, last);
             }
 
             if (p == last) {
@@ -81,20 +103,6 @@ ngx_mcp_json_string(ngx_mcp_json_t *json, u_char **pos, u_char *last)
                 return NGX_ERROR;
             }
 
-            if (!json->name || !json->keep) {
-
-                do {
-                    n = ngx_mcp_utf8_len(p, last);
-                    p += n;
-                } while (n && p < last && *p >= 0x80);
-
-                if (n || p == last) {
-                    continue;
-                }
-            }
-
-            /* invalid, cut by the end of the piece, or looked at */
-
             json->need = 0;
             json->substate = json_utf8;
         }
@@ -116,47 +124,126 @@ ngx_mcp_json_string(ngx_mcp_json_t *json, u_char **pos, u_char *last)
 }
 
 
+u_char *
+ngx_mcp_json_space(u_char *p, u_char *last)
+{
+    while (p < last
+           && (*p == ' ' || *p == '\n' || *p == '\r' || *p == '\t'))
+    {
+        p++;
+    }
+
+    return p;
+}
+
+
+u_char *
+ngx_mcp_json_skip_rest(u_char *p, u_char *last)
+{
+    size_t  n;
+
+    do {
+        p = ngx_mcp_json_skip(p, last);
+
+        if (p == last || *p == '"') {
+            break;
+        }
+
+        if (*p == '\\') {
+            n = ngx_mcp_json_escape_len(p, last);
+            p += n;
+            continue;
+        }
+
+        if (*p < 0x20) {
+            break;
+        }
+
+        do {
+            n = ngx_mcp_utf8_len(p, last);
+            p += n;
+        } while (n && p < last && *p >= 0x80);
+
+    } while (n);
+
+    return p;
+}
+
+
+/* bytes of the escape at p; 0: it is invalid, or not whole */
+
+static size_t
+ngx_mcp_json_escape_len(u_char *p, u_char *last)
+{
+    ngx_uint_t  code;
+
+    if (last - p < 6 || p[1] != 'u') {
+
+        if (last - p < 2 || p[1] == 'u' || !ngx_mcp_json_unescaped[p[1]]) {
+            return 0;
+        }
+
+        return 2;
+    }
+
+    code = ngx_mcp_json_hex(p + 2);
+
+    if ((code & 0xf800) != 0xd800) {
+        return (code <= 0xffff) ? 6 : 0;
+    }
+
+    /* a pair, or half of one */
+
+    if (code >= 0xdc00 || last - p < 12 || p[6] != '\\' || p[7] != 'u') {
+        return 0;
+    }
+
+    return ((ngx_mcp_json_hex(p + 8) & ~0x3ff) == 0xdc00) ? 12 : 0;
+}
+
+
+/* the value of four digits; more than 0xffff: not all are such */
+
+static ngx_uint_t
+ngx_mcp_json_hex(u_char *p)
+{
+    u_char      all;
+    ngx_uint_t  i, code;
+
+    code = 0;
+    all = NGX_MCP_JSON_HEX;
+
+    for (i = 0; i < 4; i++) {
+        all &= ngx_mcp_json_digits[p[i]];
+        code = (code << 4) | (ngx_mcp_json_digits[p[i]] & 0xf);
+    }
+
+    return all ? code : 0x10000;
+}
+
+
 static ngx_int_t
 ngx_mcp_json_escaped(ngx_mcp_json_t *json, u_char ch)
 {
-    u_char      c;
-    ngx_uint_t  digit;
+    u_char  c;
 
-    switch (json->substate) {
-
-    case json_escape:
+    if (json->substate == json_escape) {
 
         if (json->surrogate && ch != 'u') {
             ngx_mcp_json_lone(json);
         }
 
-        switch (ch) {
-        case '"': case '\\': case '/':
-            c = ch;
-            break;
-        case 'b':
-            c = '\b';
-            break;
-        case 'f':
-            c = '\f';
-            break;
-        case 'n':
-            c = '\n';
-            break;
-        case 'r':
-            c = '\r';
-            break;
-        case 't':
-            c = '\t';
-            break;
-        case 'u':
+        if (ch == 'u') {
             json->code = 0;
             json->need = 4;
             json->substate = json_hex;
             return NGX_OK;
-        default:
-            json->error = "invalid escape in a JSON string";
-            return NGX_ERROR;
+        }
+
+        c = ngx_mcp_json_unescaped[ch];
+
+        if (c == 0) {
+            goto failed;
         }
 
         if (json->name) {
@@ -165,33 +252,30 @@ ngx_mcp_json_escaped(ngx_mcp_json_t *json, u_char ch)
 
         json->substate = json_plain;
         return NGX_OK;
-
-    default: /* json_hex */
-
-        c = (u_char) (ch | 0x20);
-
-        if (ch >= '0' && ch <= '9') {
-            digit = ch - '0';
-
-        } else if (c >= 'a' && c <= 'f') {
-            digit = c - 'a' + 10;
-
-        } else {
-            json->error = "invalid escape in a JSON string";
-            return NGX_ERROR;
-        }
-
-        json->code = (json->code << 4) | (uint32_t) digit;
-
-        if (--json->need) {
-            return NGX_OK;
-        }
-
-        ngx_mcp_json_unicode(json);
-
-        json->substate = json_plain;
-        return NGX_OK;
     }
+
+    /* json_hex */
+
+    c = ngx_mcp_json_digits[ch];
+
+    if (c == 0) {
+        goto failed;
+    }
+
+    json->code = (json->code << 4) | (c & 0xf);
+
+    if (--json->need == 0) {
+        ngx_mcp_json_unicode(json);
+        json->substate = json_plain;
+    }
+
+    return NGX_OK;
+
+failed:
+
+    json->error = "invalid escape in a JSON string";
+
+    return NGX_ERROR;
 }
 
 

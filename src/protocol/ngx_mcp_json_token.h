@@ -17,6 +17,10 @@
 
 #include "ngx_mcp_json.h"
 
+#if (__SSE2__)
+#include <emmintrin.h>
+#endif
+
 
 /* states within a string */
 
@@ -42,6 +46,10 @@ enum {
 };
 
 
+/* what a backslash and a character stand for; 0: not an escape, or \u */
+extern const u_char  ngx_mcp_json_unescaped[256];
+
+
 ngx_int_t ngx_mcp_json_string(ngx_mcp_json_t *json, u_char **pos,
     u_char *last);
 ngx_int_t ngx_mcp_json_number(ngx_mcp_json_t *json, u_char **pos,
@@ -54,6 +62,17 @@ ngx_int_t ngx_mcp_json_number(ngx_mcp_json_t *json, u_char **pos,
 size_t ngx_mcp_json_decode(u_char **pos, u_char *last, u_char *dst);
 
 
+/* behind white space, or last */
+u_char *ngx_mcp_json_space(u_char *p, u_char *last);
+
+/*
+ * Skips what of a string lies whole in the piece: plain bytes, characters and
+ * escapes.  Returns the quote at the end, or what ngx_mcp_json_string() has to
+ * look at, or last.
+ */
+u_char *ngx_mcp_json_skip_rest(u_char *p, u_char *last);
+
+
 /*
  * Skips plain bytes of a string.  Returns the first quote, backslash, control
  * character or byte of a longer UTF-8 character, or last.
@@ -63,6 +82,31 @@ static ngx_inline u_char *
 ngx_mcp_json_skip(u_char *p, u_char *last)
 {
     uint64_t  word, quote, slash;
+
+#if (__SSE2__)
+
+    int      stop;
+    __m128i  bytes;
+
+    for ( /* void */ ; last - p >= 16; p += 16) {
+
+        bytes = _mm_loadu_si128((__m128i *) p);
+
+        /* as signed bytes, those of longer characters are less than 0x20 */
+
+        stop = 0xffff ^ _mm_movemask_epi8(
+                   _mm_andnot_si128(
+                       _mm_or_si128(
+                           _mm_cmpeq_epi8(bytes, _mm_set1_epi8('"')),
+                           _mm_cmpeq_epi8(bytes, _mm_set1_epi8('\\'))),
+                       _mm_cmpgt_epi8(bytes, _mm_set1_epi8(0x1f))));
+
+        if (stop) {
+            return p + __builtin_ctz((unsigned) stop);
+        }
+    }
+
+#endif
 
     while (last - p >= 8) {
 
@@ -94,6 +138,17 @@ ngx_mcp_json_skip(u_char *p, u_char *last)
     }
 
     return p;
+}
+
+
+/* the same as ngx_mcp_json_skip_rest() */
+
+static ngx_inline u_char *
+ngx_mcp_json_skip_whole(u_char *p, u_char *last)
+{
+    p = ngx_mcp_json_skip(p, last);
+
+    return (p == last || *p == '"') ? p : ngx_mcp_json_skip_rest(p, last);
 }
 
 

@@ -412,7 +412,7 @@ check_members(ngx_mcp_json_t *json, u_char *text, cJSON *root)
     ngx_str_t    raw;
     ngx_uint_t   i, clear[NGX_MCP_PATH_MAX + 1];
 
-#define P(name, parent, key)  { NGX_MCP_PATH_ ## parent, key },
+#define P(name, parent, first, key)  { NGX_MCP_PATH_ ## parent, key },
     static struct {
         ngx_uint_t   parent;
         const char  *key;
@@ -467,7 +467,7 @@ check_folded(ngx_mcp_json_t *json, ngx_str_t *text)
     ngx_str_t    rest, name, value;
     ngx_uint_t   folded[NGX_MCP_PATH_MAX], other;
 
-#define P(name, parent, key)  { NGX_MCP_PATH_ ## parent, key },
+#define P(name, parent, first, key)  { NGX_MCP_PATH_ ## parent, key },
     static struct {
         ngx_uint_t   parent;
         const char  *key;

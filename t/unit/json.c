@@ -657,7 +657,7 @@ json_table(void)
     ngx_uint_t      i, j, bad, escaped, node;
     ngx_mcp_json_t  json;
 
-#define P(name, parent, key)  { NGX_MCP_PATH_ ## parent, key },
+#define P(name, parent, first, key)  { NGX_MCP_PATH_ ## parent, key },
     static struct {
         ngx_uint_t   parent;
         const char  *key;
@@ -744,6 +744,59 @@ json_many(void)
 }
 
 
+/* what is not plain, at each place of strings of each length */
+
+static void
+json_lengths(void)
+{
+    size_t           i, len, n;
+    u_char          *text;
+    ngx_str_t        str;
+    ngx_uint_t       k, bad;
+    ngx_mcp_json_t   json;
+
+    static struct {
+        const char  *text;
+        ngx_int_t    rc;
+    } others[] = {
+        { "", NGX_OK }, { "\\n", NGX_OK }, { "\\u00e9", NGX_OK },
+        { "\\ud83d\\ude00", NGX_OK }, { "\xc3\xa9", NGX_OK },
+        { "\xf0\x9f\x98\x80", NGX_OK }, { "\x7f", NGX_OK },
+        { "\x1f", NGX_ERROR }, { "\x80", NGX_ERROR }, { "\\q", NGX_ERROR },
+        { "\\u00g0", NGX_ERROR }, { "\xe2\x82", NGX_ERROR },
+        { "\"", NGX_ERROR }
+    };
+
+    bad = 0;
+
+    for (k = 0; k < sizeof(others) / sizeof(others[0]); k++) {
+        n = strlen(others[k].text);
+
+        for (len = 0; len < 70; len++) {
+            for (i = 0; i <= len; i++) {
+
+                text = malloc(len + n + 2);
+                memset(text, 'a', len + n + 2);
+                memcpy(text + 1 + i, others[k].text, n);
+                text[0] = '"';
+                text[len + n + 1] = '"';
+
+                str.data = text;
+                str.len = len + n + 2;
+
+                bad += (ngx_mcp_json_scan(&json, &str) != others[k].rc);
+                bad += (others[k].rc == NGX_ERROR
+                        && (json.offset < 1 + i || json.offset > 1 + i + n));
+
+                free(text);
+            }
+        }
+    }
+
+    ok(bad == 0, "bytes that are not plain, at each place");
+}
+
+
 void
 json_tests(void)
 {
@@ -755,4 +808,5 @@ json_tests(void)
     json_suspicions();
     json_table();
     json_many();
+    json_lengths();
 }
