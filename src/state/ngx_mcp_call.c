@@ -65,7 +65,7 @@ ngx_mcp_call_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, ngx_str_t *id,
         return NGX_DECLINED;
     }
 
-    hash = (uint32_t) ngx_mcp_hash(zone, id, NULL);
+    hash = ngx_mcp_call_hash(id);
 
     ngx_mcp_zone_lock(zone);
 
@@ -100,10 +100,10 @@ ngx_mcp_call_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, ngx_str_t *id,
     c->upstream = call->upstream;
 
     if (parts[1].len) {
-        c->token = (uint32_t) ngx_mcp_hash(zone, token, NULL);
+        c->token = ngx_mcp_call_hash(token);
     }
 
-    ngx_mcp_touch_range(zone, s, streams, extension);
+    ngx_mcp_touch_range(zone, s, ncalls, channel);
 
     if (++s->channel == 0) {
         s->channel = 1;
@@ -210,7 +210,7 @@ ngx_mcp_call_join_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
     }
 
     ngx_mcp_touch(zone, c);
-    ngx_mcp_touch_range(zone, s, streams, extension);
+    ngx_mcp_touch_range(zone, s, ncalls, channel);
 
     if (++s->channel == 0) {
         s->channel = 1;
@@ -230,6 +230,24 @@ ngx_mcp_call_join_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
     call->channel = c->channel;
 
     return NGX_OK;
+}
+
+
+/* texts are compared as well: this tells most of them apart by their ends */
+
+uint32_t
+ngx_mcp_call_hash(ngx_str_t *text)
+{
+    size_t    i;
+    uint32_t  hash;
+
+    hash = (uint32_t) text->len + 1;
+
+    for (i = text->len - ngx_min(text->len, 8); i < text->len; i++) {
+        hash = hash * 31 + text->data[i];
+    }
+
+    return hash;
 }
 
 
@@ -356,7 +374,7 @@ ngx_mcp_call_finish_locked(ngx_mcp_zone_t *zone, ngx_mcp_call_sh_t *c)
     ngx_mcp_gauge_locked(zone, NGX_MCP_COUNTER_CALLS_RUNNING, -1);
 
     if (s) {
-        ngx_mcp_touch_range(zone, s, streams, extension);
+        ngx_mcp_touch(zone, &s->ncalls);
         ngx_mcp_list_remove(zone, &s->calls, n, NGX_MCP_LINKS);
         s->ncalls--;
     }
@@ -427,7 +445,7 @@ ngx_mcp_call_cancel(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, ngx_str_t *id,
     ngx_mcp_session_sh_t  *s;
 
     rc = NGX_DECLINED;
-    hash = (uint32_t) ngx_mcp_hash(zone, id, NULL);
+    hash = ngx_mcp_call_hash(id);
 
     ngx_mcp_zone_lock(zone);
 
@@ -578,7 +596,7 @@ ngx_mcp_token_find(ngx_mcp_zone_t *zone, ngx_str_t *token, ngx_str_t *id,
     t.token = token;
     t.endpoint = endpoint;
     t.tenant = tenant;
-    t.hash = (uint32_t) ngx_mcp_hash(zone, token, NULL);
+    t.hash = ngx_mcp_call_hash(token);
 
     if (identity->data) {
         t.identity = ngx_mcp_hash(zone, identity, NULL);

@@ -1075,7 +1075,7 @@ ngx_mcp_load_call(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity,
     n = ngx_mcp_number(zone, c);
 
     c->task.rec.owner = session;
-    c->task.rec.hash = (uint32_t) ngx_mcp_hash(zone, id, NULL);
+    c->task.rec.hash = ngx_mcp_call_hash(id);
     c->task.rec.worker = NGX_MCP_SLOT_NONE;
     c->task.rec.flags = NGX_MCP_CALL_STREAMED;
     c->id_len = (uint32_t) id->len;

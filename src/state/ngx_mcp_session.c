@@ -9,6 +9,7 @@
 
 static ngx_int_t ngx_mcp_session_room(ngx_mcp_zone_t *zone,
     ngx_mcp_admit_t *admit);
+static uint32_t ngx_mcp_session_hash(ngx_str_t *id);
 static ngx_mcp_session_sh_t *ngx_mcp_session_make_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_new_t *in, uint64_t account, uint32_t hash,
     ngx_mcp_stage_t *stage, ngx_mcp_stage_t *extension);
@@ -50,7 +51,7 @@ ngx_mcp_session_create(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
     ngx_mcp_stage_init(zone, &stage, NGX_MCP_SESSION, NULL, 0);
     ngx_mcp_stage_init(zone, &extension, NGX_MCP_EXTENSION, parts, 5);
 
-    hash = (uint32_t) ngx_mcp_hash(zone, &in->id, NULL);
+    hash = ngx_mcp_session_hash(&in->id);
 
     admit.endpoint = &in->endpoint;
     admit.tenant = &in->tenant;
@@ -124,6 +125,21 @@ ngx_mcp_session_room(ngx_mcp_zone_t *zone, ngx_mcp_admit_t *admit)
     ngx_mcp_zone_unlock(zone);
 
     return rc;
+}
+
+
+/* the ids of sessions are random: their digits are as good as a hash */
+
+static uint32_t
+ngx_mcp_session_hash(ngx_str_t *id)
+{
+    uint64_t  first, last;
+
+    ngx_memcpy(&first, id->data, sizeof(uint64_t));
+    ngx_memcpy(&last, id->data + NGX_MCP_UUID_LEN - sizeof(uint64_t),
+               sizeof(uint64_t));
+
+    return (uint32_t) (((first ^ last * 31) * 0x9e3779b97f4a7c15ULL) >> 32);
 }
 
 
@@ -273,9 +289,7 @@ ngx_mcp_session_lookup_locked(ngx_mcp_zone_t *zone, ngx_str_t *id)
         return NULL;
     }
 
-    return ngx_mcp_session_search_locked(zone, id,
-                                         (uint32_t) ngx_mcp_hash(zone, id,
-                                                                 NULL));
+    return ngx_mcp_session_search_locked(zone, id, ngx_mcp_session_hash(id));
 }
 
 

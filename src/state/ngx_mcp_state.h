@@ -526,6 +526,9 @@ void ngx_mcp_exclusive_spend_locked(ngx_mcp_zone_t *zone,
 ngx_int_t ngx_mcp_call_join_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s, ngx_mcp_call_t *call);
 
+/* of the id or token of a call, which are searched for in a list */
+uint32_t ngx_mcp_call_hash(ngx_str_t *text);
+
 /* the call that has this channel, or NULL */
 ngx_mcp_call_sh_t *ngx_mcp_channel_call_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s, uint32_t channel);

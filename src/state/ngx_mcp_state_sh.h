@@ -30,7 +30,7 @@
 
 
 /* the layout of the records; a zone of another version is emptied */
-#define NGX_MCP_STATE_VERSION 25
+#define NGX_MCP_STATE_VERSION 26
 
 /*
  * Lists of idle sessions.  The timeouts of the sessions in list n < 24 have n

@@ -26,12 +26,14 @@ static void ngx_mcp_list_set_prev(ngx_mcp_zone_t *zone,
 static ngx_uint_t ngx_mcp_text_next(ngx_mcp_zone_t *zone, ngx_mcp_text_t *t);
 static void ngx_mcp_text_start(ngx_mcp_zone_t *zone, ngx_mcp_text_t *t,
     uint32_t n, ngx_uint_t type);
+static ngx_inline u_char *ngx_mcp_text_here(ngx_mcp_zone_t *zone, void *rec,
+    size_t from, size_t len);
 static void ngx_mcp_text_seek(ngx_mcp_zone_t *zone, ngx_mcp_text_t *t,
     void *rec, size_t from);
 static void ngx_mcp_text_write(ngx_mcp_zone_t *zone, uint32_t n,
     ngx_mcp_stage_t *stage);
-static uint64_t ngx_mcp_siphash(uint64_t *key, uint64_t seed, u_char *p,
-    size_t len);
+static uint64_t ngx_mcp_siphash(uint64_t *key, uint64_t seed,
+    ngx_str_t *text);
 
 
 ngx_uint_t
@@ -69,7 +71,6 @@ ngx_mcp_block_pop_locked(ngx_mcp_zone_t *zone)
         block = ngx_mcp_block(zone, n);
 
         ngx_mcp_touch(zone, block);
-        ngx_mcp_journal_new(zone, n);
 
         sh->free = block->chain;
         sh->nfree--;
@@ -79,7 +80,6 @@ ngx_mcp_block_pop_locked(ngx_mcp_zone_t *zone)
         block = ngx_mcp_block(zone, n);
 
         ngx_mcp_touch(zone, &sh->watermark);
-        ngx_mcp_journal_new(zone, n);
 
         ngx_memzero(block, sizeof(ngx_mcp_block_sh_t));
         block->gen = sh->generation;
@@ -161,6 +161,25 @@ ngx_mcp_text_start(ngx_mcp_zone_t *zone, ngx_mcp_text_t *t, uint32_t n,
 }
 
 
+/* the place of a part of a text that is in the first block, or NULL */
+
+static ngx_inline u_char *
+ngx_mcp_text_here(ngx_mcp_zone_t *zone, void *rec, size_t from, size_t len)
+{
+    ngx_uint_t  type;
+
+    type = ((ngx_mcp_block_sh_t *) rec)->type;
+
+    if (type >= zone->schema->types) {
+        return NULL;
+    }
+
+    from += zone->schema->heads[type];
+
+    return from + len <= NGX_MCP_BLOCK_SIZE ? (u_char *) rec + from : NULL;
+}
+
+
 static void
 ngx_mcp_text_seek(ngx_mcp_zone_t *zone, ngx_mcp_text_t *t, void *rec,
     size_t from)
@@ -192,9 +211,17 @@ ngx_mcp_text_read(ngx_mcp_zone_t *zone, void *rec, size_t from, u_char *dst,
     size_t len)
 {
     size_t          n;
+    u_char         *p;
     ngx_mcp_text_t  t;
 
     if (len == 0) {
+        return;
+    }
+
+    p = ngx_mcp_text_here(zone, rec, from, len);
+
+    if (p) {
+        ngx_memcpy(dst, p, len);
         return;
     }
 
@@ -226,6 +253,12 @@ ngx_mcp_text_equal(ngx_mcp_zone_t *zone, void *rec, size_t from, size_t len,
 
     if (len == 0) {
         return 1;
+    }
+
+    p = ngx_mcp_text_here(zone, rec, from, len);
+
+    if (p) {
+        return ngx_memcmp(p, text->data, len) == 0;
     }
 
     p = text->data;
@@ -474,7 +507,10 @@ ngx_mcp_block_free_locked(ngx_mcp_zone_t *zone, uint32_t n)
     last = ngx_mcp_block(zone, block->last);
 
     ngx_mcp_touch(zone, block);
-    ngx_mcp_touch(zone, last);
+
+    if (last != block) {
+        ngx_mcp_touch(zone, last);
+    }
 
     if (sh->freed == 0) {
         sh->freed_last = block->last;
@@ -537,7 +573,6 @@ ngx_mcp_commit_locked(ngx_mcp_zone_t *zone, void *rec, ngx_uint_t type)
     r = rec;
     block = rec;
 
-    ngx_mcp_touch(zone, block);
     block->type = (u_char) type;
 
     if (zone->worker != NGX_MCP_NO_WORKER) {
@@ -718,24 +753,27 @@ ngx_mcp_list_set_prev(ngx_mcp_zone_t *zone, ngx_mcp_list_sh_t *list,
 /* SipHash-1-3: clients choose the names, and must not choose the bucket */
 
 static uint64_t
-ngx_mcp_siphash(uint64_t *key, uint64_t seed, u_char *p, size_t len)
+ngx_mcp_siphash(uint64_t *key, uint64_t seed, ngx_str_t *text)
 {
-    size_t    i;
-    uint64_t  m, v[4];
+    size_t     i;
+    u_char    *p;
+    uint64_t   m, v[4];
 
     v[0] = key[0] ^ seed ^ 0x736f6d6570736575ULL;
     v[1] = key[1] ^ 0x646f72616e646f6dULL;
     v[2] = key[0] ^ seed ^ 0x6c7967656e657261ULL;
     v[3] = key[1] ^ 0x7465646279746573ULL;
 
-    for (i = len; i >= 8; i -= 8, p += 8) {
+    p = text->data;
+
+    for (i = text->len; i >= 8; i -= 8, p += 8) {
         ngx_memcpy(&m, p, 8);
         v[3] ^= m;
         ngx_mcp_sip_round(v);
         v[0] ^= m;
     }
 
-    m = (uint64_t) len << 56;
+    m = (uint64_t) text->len << 56;
 
     while (i--) {
         m |= (uint64_t) p[i] << (8 * i);
@@ -759,10 +797,10 @@ ngx_mcp_hash(ngx_mcp_zone_t *zone, ngx_str_t *a, ngx_str_t *b)
 {
     uint64_t  hash;
 
-    hash = ngx_mcp_siphash(zone->sh->key, 0, a->data, a->len);
+    hash = ngx_mcp_siphash(zone->sh->key, 0, a);
 
     if (b) {
-        hash = ngx_mcp_siphash(zone->sh->key, hash, b->data, b->len);
+        hash = ngx_mcp_siphash(zone->sh->key, hash, b);
     }
 
     /* 0 stands for none */

@@ -303,10 +303,6 @@ ngx_mcp_worker_ring_out(ngx_mcp_zone_t *zone)
     ngx_uint_t           i, n, all, worker, gone;
     ngx_mcp_doorbell_t  *bell;
 
-    if (zone->nbells == 0) {
-        return;
-    }
-
     all = (zone->nbells > NGX_MCP_BELLS);
     n = all ? zone->sh->top : zone->nbells;
     gone = 0;

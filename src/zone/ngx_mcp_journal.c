@@ -36,63 +36,30 @@ static void ngx_mcp_journal_lost(ngx_mcp_zone_t *zone);
 void
 ngx_mcp_journal_note(ngx_mcp_zone_t *zone, void *p, size_t size)
 {
-    uint32_t            from, to;
-    uint64_t            cell;
-    uintptr_t           offset;
-    ngx_mcp_noted_t    *n;
-    ngx_mcp_zone_sh_t  *sh;
-
-    sh = zone->sh;
-
-    if (sh->noted == 0) {
-        ngx_mcp_journal_begin(zone);
-    }
-
-    if ((u_char *) p - (u_char *) sh - NGX_MCP_ALWAYS_NOTED
-        < NGX_MCP_ALWAYS_NOTED_SIZE) {
-        return;
-    }
-
-    offset = (uintptr_t) p - (uintptr_t) zone->blocks;
-    cell = offset / NGX_MCP_BLOCK_SIZE;
-    from = (uint32_t) (offset % NGX_MCP_BLOCK_SIZE);
-    to = from + (uint32_t) size;
-
-    n = &zone->noted[cell % NGX_MCP_NOTED];
-
-    if (n->serial != zone->serial || n->cell != cell) {
-        n->serial = zone->serial;
-        n->cell = cell;
-        n->from = from;
-        n->to = ngx_min(to, NGX_MCP_BLOCK_SIZE);
-
-    } else if (from >= n->from && to <= n->to) {
-        return;
-
-    } else if (from <= n->to && to >= n->from) {
-        n->from = ngx_min(from, n->from);
-        n->to = ngx_min(ngx_max(to, n->to), NGX_MCP_BLOCK_SIZE);
-    }
-
     ngx_mcp_journal_add(zone, p, p, size);
 }
 
 
-/*
- * The block was free when the transaction began: its content need not be kept.
- */
+/* copies of a known size are cheap */
 
 void
-ngx_mcp_journal_new(ngx_mcp_zone_t *zone, uint32_t block)
+ngx_mcp_journal_note_4(ngx_mcp_zone_t *zone, void *p)
 {
-    ngx_mcp_noted_t  *n;
+    ngx_mcp_journal_add(zone, p, p, 4);
+}
 
-    n = &zone->noted[block % NGX_MCP_NOTED];
 
-    n->serial = zone->serial;
-    n->cell = block;
-    n->from = 0;
-    n->to = NGX_MCP_BLOCK_SIZE;
+void
+ngx_mcp_journal_note_8(ngx_mcp_zone_t *zone, void *p)
+{
+    ngx_mcp_journal_add(zone, p, p, 8);
+}
+
+
+void
+ngx_mcp_journal_note_16(ngx_mcp_zone_t *zone, void *p)
+{
+    ngx_mcp_journal_add(zone, p, p, 16);
 }
 
 
@@ -101,10 +68,6 @@ ngx_mcp_journal_new(ngx_mcp_zone_t *zone, uint32_t block)
 void
 ngx_mcp_journal_note_known(ngx_mcp_zone_t *zone, uint32_t *p, uint32_t old)
 {
-    if (zone->sh->noted == 0) {
-        ngx_mcp_journal_begin(zone);
-    }
-
     ngx_mcp_journal_add(zone, p, &old, sizeof(uint32_t));
 }
 
@@ -112,12 +75,24 @@ ngx_mcp_journal_note_known(ngx_mcp_zone_t *zone, uint32_t *p, uint32_t old)
 static void
 ngx_mcp_journal_begin(ngx_mcp_zone_t *zone)
 {
-    u_char  *p;
+    u_char             *p;
+    ngx_mcp_zone_sh_t  *sh;
 
-    zone->sh->lost = 0;
+    sh = zone->sh;
+    sh->lost = 0;
 
-    p = (u_char *) zone->sh + NGX_MCP_ALWAYS_NOTED;
-    ngx_mcp_journal_add(zone, p, p, NGX_MCP_ALWAYS_NOTED_SIZE);
+    p = (u_char *) sh + sh->journal;
+
+    ngx_memcpy(p, (u_char *) sh + NGX_MCP_ALWAYS_NOTED,
+               NGX_MCP_ALWAYS_NOTED_SIZE);
+    p += NGX_MCP_ALWAYS_NOTED_SIZE;
+
+    *(uint64_t *) p = (uint64_t) NGX_MCP_ALWAYS_NOTED << 16
+                      | NGX_MCP_ALWAYS_NOTED_SIZE;
+
+    ngx_mcp_barrier();
+    sh->noted = NGX_MCP_ALWAYS_NOTED_SIZE + sizeof(uint64_t);
+    ngx_mcp_barrier();
 }
 
 
@@ -132,6 +107,11 @@ ngx_mcp_journal_add(ngx_mcp_zone_t *zone, void *p, void *old, size_t size)
     ngx_mcp_zone_sh_t  *sh;
 
     sh = zone->sh;
+
+    if (sh->noted == 0) {
+        ngx_mcp_journal_begin(zone);
+    }
+
     noted = sh->noted;
     len = ngx_mcp_journal_aligned(size);
 
@@ -142,25 +122,7 @@ ngx_mcp_journal_add(ngx_mcp_zone_t *zone, void *p, void *old, size_t size)
 
     dst = (u_char *) sh + sh->journal + noted;
 
-    switch (size) {
-
-    case 4:
-        ngx_memcpy(dst, old, 4);
-        break;
-
-    case 8:
-        ngx_memcpy(dst, old, 8);
-        break;
-
-    case 16:
-        ngx_memcpy(dst, old, 16);
-        break;
-
-    default:
-        ngx_memcpy(dst, old, size);
-        break;
-    }
-
+    ngx_memcpy(dst, old, size);
     *(uint64_t *) (dst + len) =
                         (uint64_t) ((u_char *) p - (u_char *) sh) << 16 | size;
 
@@ -236,8 +198,6 @@ ngx_mcp_journal_commit_locked(ngx_mcp_zone_t *zone)
     ngx_mcp_barrier();
     sh->noted = 0;
     ngx_mcp_barrier();
-
-    zone->serial++;
 }
 
 
@@ -257,7 +217,6 @@ ngx_mcp_journal_rollback_locked(ngx_mcp_zone_t *zone)
 
     sh = zone->sh;
 
-    zone->serial++;
     used = sh->noted;
 
     while ((size = ngx_mcp_journal_prev(sh, &used, &p, &old)) != 0) {

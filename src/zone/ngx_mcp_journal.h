@@ -6,8 +6,9 @@
 
 /*
  * The journal has the old content of memory that is changed under the lock.
- * The caller notes memory before it changes it; memory that is noted already
- * costs little.  All functions here need the lock.
+ * The caller notes memory before it changes it.  Memory may be noted again: a
+ * rollback goes from the newest note to the oldest.  All functions here need
+ * the lock.
  *
  * A long hold of the lock is divided into steps.  A caller of
  * ngx_mcp_step_locked() states that the zone is consistent; if more than half
@@ -23,13 +24,21 @@
 #include "ngx_mcp_zone_sh.h"
 
 
-#define ngx_mcp_touch(zone, p)                                                \
-    ngx_mcp_journal_note(zone, p, sizeof(*(p)))
+/* the compiler knows the size, and keeps one of the calls */
+
+#define ngx_mcp_journal_sized(zone, p, size)                                  \
+    ((size) == 4 ? ngx_mcp_journal_note_4(zone, p)                            \
+     : (size) == 8 ? ngx_mcp_journal_note_8(zone, p)                          \
+     : (size) == 16 ? ngx_mcp_journal_note_16(zone, p)                        \
+     : ngx_mcp_journal_note(zone, p, size))
+
+#define ngx_mcp_touch(zone, p)  ngx_mcp_journal_sized(zone, p, sizeof(*(p)))
 
 /* notes the members of a record from one up to another one */
 #define ngx_mcp_touch_range(zone, p, from, to)                                \
-    ngx_mcp_journal_note(zone, &(p)->from, (size_t)                           \
-                         ((u_char *) (&(p)->to + 1) - (u_char *) &(p)->from))
+    ngx_mcp_journal_sized(zone, &(p)->from,                                   \
+                          (size_t) ((u_char *) (&(p)->to + 1)                 \
+                                    - (u_char *) &(p)->from))
 
 #define ngx_mcp_step_locked(zone)                                             \
     if ((zone)->sh->noted > (zone)->sh->journal_size / 2) {                   \
@@ -37,18 +46,18 @@
     }
 
 /*
- * ngx_mcp_journal_note(): notes memory.
+ * ngx_mcp_journal_note(), .._4(), .._8(), .._16(): notes so many bytes.
  * ngx_mcp_journal_note_known(): notes a number whose old value is known.
- * ngx_mcp_journal_new(): the block was free when the transaction began, so its
- * content is not noted.
  * ngx_mcp_journal_commit_locked(): ends the transaction.
  * ngx_mcp_journal_rollback_locked(): puts the old content back.
  * ngx_mcp_journal_prev(): finds the note before *used, for a walk backwards.
  */
 void ngx_mcp_journal_note(ngx_mcp_zone_t *zone, void *p, size_t size);
+void ngx_mcp_journal_note_4(ngx_mcp_zone_t *zone, void *p);
+void ngx_mcp_journal_note_8(ngx_mcp_zone_t *zone, void *p);
+void ngx_mcp_journal_note_16(ngx_mcp_zone_t *zone, void *p);
 void ngx_mcp_journal_note_known(ngx_mcp_zone_t *zone, uint32_t *p,
     uint32_t old);
-void ngx_mcp_journal_new(ngx_mcp_zone_t *zone, uint32_t block);
 void ngx_mcp_journal_commit_locked(ngx_mcp_zone_t *zone);
 void ngx_mcp_journal_rollback_locked(ngx_mcp_zone_t *zone);
 size_t ngx_mcp_journal_prev(ngx_mcp_zone_sh_t *sh, uint32_t *used, u_char **p,

@@ -23,6 +23,9 @@ static void ngx_mcp_zone_unlock_dead(ngx_shmtx_t *mutex);
 static ngx_uint_t ngx_mcp_process_exits(ngx_pid_t pid);
 
 
+#define ngx_mcp_zone_trylock(mutex)                                           \
+    (*(mutex)->lock == 0 && ngx_atomic_cmp_set((mutex)->lock, 0, ngx_pid))
+
 /* flags of a process in /proc/PID/stat: PF_EXITING of the Linux kernel */
 #define NGX_MCP_ZONE_EXITING  0x00000004
 
@@ -341,10 +344,6 @@ ngx_mcp_zone_spin(ngx_shmtx_t *mutex)
 {
     ngx_uint_t  i, n;
 
-    if (ngx_shmtx_trylock(mutex)) {
-        return 1;
-    }
-
     if (ngx_ncpu > 1) {
 
         for (n = 1; n < 1024; n <<= 1) {
@@ -353,7 +352,7 @@ ngx_mcp_zone_spin(ngx_shmtx_t *mutex)
                 ngx_cpu_pause();
             }
 
-            if (ngx_shmtx_trylock(mutex)) {
+            if (ngx_mcp_zone_trylock(mutex)) {
                 return 1;
             }
         }
@@ -364,17 +363,21 @@ ngx_mcp_zone_spin(ngx_shmtx_t *mutex)
 
 
 /*
- * The semaphore of ngx_shmtx_lock() is avoided: a process that is killed
- * between giving the lock back and posting leaves others asleep for ever.
- * Nobody holds the lock for longer than some microseconds.
+ * The mutex is taken and given back without its semaphore: a process that is
+ * killed between giving the lock back and posting leaves others asleep for
+ * ever.  Nobody holds the lock for longer than some microseconds.
  */
 
 void
 ngx_mcp_zone_lock(ngx_mcp_zone_t *zone)
 {
-    while (!ngx_mcp_zone_spin(&zone->shpool->mutex)) {
+    ngx_shmtx_t  *mutex;
+
+    mutex = &zone->shpool->mutex;
+
+    while (!ngx_mcp_zone_trylock(mutex) && !ngx_mcp_zone_spin(mutex)) {
         ngx_sched_yield();
-        ngx_mcp_zone_unlock_dead(&zone->shpool->mutex);
+        ngx_mcp_zone_unlock_dead(mutex);
     }
 
     ngx_mcp_barrier();
@@ -491,7 +494,6 @@ ngx_mcp_zone_recover_locked(ngx_mcp_zone_t *zone)
     ngx_mcp_barrier();
 
     if (sh->lost) {
-        zone->serial++;
         ngx_mcp_zone_empty_locked(zone);
 
     } else {
@@ -522,13 +524,15 @@ ngx_mcp_zone_unlock(ngx_mcp_zone_t *zone)
 {
     ngx_mcp_journal_commit_locked(zone);
 
-    ngx_shmtx_unlock(&zone->shpool->mutex);
+    (void) ngx_atomic_cmp_set(zone->shpool->mutex.lock, ngx_pid, 0);
 
     if (zone->full) {
         zone->schema->full(zone);
     }
 
-    ngx_mcp_worker_ring_out(zone);
+    if (zone->nbells) {
+        ngx_mcp_worker_ring_out(zone);
+    }
 }
 
 
@@ -557,9 +561,12 @@ void
 ngx_mcp_gauge_locked(ngx_mcp_zone_t *zone, ngx_uint_t counter,
     ngx_int_t n)
 {
-    ngx_mcp_journal_note(zone, (void *) &ngx_mcp_counters(zone->sh)[counter],
-                         sizeof(ngx_atomic_t));
-    ngx_mcp_count(zone, counter, n);
+    ngx_atomic_t  *gauge;
+
+    gauge = &ngx_mcp_counters(zone->sh)[counter];
+
+    ngx_mcp_journal_sized(zone, (void *) gauge, sizeof(ngx_atomic_t));
+    *gauge += n;
 }
 
 

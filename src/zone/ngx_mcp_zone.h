@@ -147,21 +147,6 @@ typedef struct {
 
 
 /*
- * A cache of NGX_MCP_NOTED entries: the bytes (from, to) of a piece of 256
- * bytes that the journal has already, in the transaction with this serial.
- */
-
-#define NGX_MCP_NOTED  64
-
-typedef struct {
-    uint64_t                serial;
-    uint64_t                cell;
-    uint32_t                from;
-    uint32_t                to;
-} ngx_mcp_noted_t;
-
-
-/*
  * The key of a thing that changes: one of 64 bits, chosen by its number or
  * hash, so that several things may have the same key.
  */
@@ -223,9 +208,6 @@ struct ngx_mcp_zone_s {
 
     ngx_uint_t                  counts[NGX_MCP_ZONE_COUNTS];
     void                       *ctx[NGX_MCP_ZONE_CTX];
-
-    uint64_t                    serial;       /* of the transaction */
-    ngx_mcp_noted_t             noted[NGX_MCP_NOTED];
 };
 
 #define NGX_MCP_NO_WORKER  ((ngx_uint_t) -1)
