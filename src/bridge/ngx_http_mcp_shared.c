@@ -347,8 +347,7 @@ ngx_http_mcp_shared_held(ngx_http_mcp_reader_t *reader)
     if (ngx_http_mcp_shared_record(us->bridge, us->upstream, &us->tenant,
                                    &us->audience_key, &us->ref)
         != NGX_OK
-        || ngx_mcp_shared_claim(us->bridge->zone, us->ref,
-                                reader->lease.fence)
+        || ngx_mcp_shared_claim(us->bridge->zone, us->ref, &reader->lease)
            != NGX_OK)
     {
         return NGX_ERROR;

@@ -14,11 +14,9 @@
 #define NGX_MCP_INTEREST_DROPS   64
 
 /*
- * Interests read under one hold of the lock; how often the reading starts
- * over.
+ * Interests read under one hold of the lock, when the reading starts.
  */
 #define NGX_MCP_INTEREST_PART    32
-#define NGX_MCP_INTEREST_AGAIN   8
 
 /* interests skipped in a search under one hold of the lock */
 #define NGX_MCP_INTEREST_PASSED  (2 * NGX_MCP_INTEREST_JOBS)
@@ -36,6 +34,8 @@ static ngx_mcp_interest_sh_t *ngx_mcp_interest_find_locked(
     ngx_mcp_zone_t *zone, ngx_mcp_ref_t us, ngx_str_t *uri, uint64_t hash);
 static void ngx_mcp_interest_order_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_interest_sh_t *in);
+static void ngx_mcp_interest_unlink_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_upstream_session_sh_t *us, uint32_t n);
 static void ngx_mcp_interest_free_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_interest_sh_t *in);
 static uint32_t ngx_mcp_interest_serial(ngx_mcp_upstream_session_sh_t *us);
@@ -182,7 +182,7 @@ ngx_mcp_interest_order_locked(ngx_mcp_zone_t *zone, ngx_mcp_interest_sh_t *in)
     n = ngx_mcp_number(zone, in);
     us = ngx_mcp_interest_owner(zone, in);
 
-    ngx_mcp_list_remove(zone, &us->interests, n, NGX_MCP_LINKS);
+    ngx_mcp_interest_unlink_locked(zone, us, n);
 
     if (ngx_mcp_interest_due(in, ngx_mcp_interest_serial(us))) {
         ngx_mcp_list_prepend(zone, &us->interests, n, NGX_MCP_LINKS);
@@ -194,14 +194,21 @@ ngx_mcp_interest_order_locked(ngx_mcp_zone_t *zone, ngx_mcp_interest_sh_t *in)
 
 
 static void
+ngx_mcp_interest_unlink_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_upstream_session_sh_t *us, uint32_t n)
+{
+    ngx_mcp_touch(zone, &us->moves);
+    us->moves++;
+
+    ngx_mcp_list_remove(zone, &us->interests, n, NGX_MCP_LINKS);
+}
+
+
+static void
 ngx_mcp_interest_free_locked(ngx_mcp_zone_t *zone, ngx_mcp_interest_sh_t *in)
 {
-    ngx_mcp_upstream_session_sh_t  *us;
-
-    us = ngx_mcp_interest_owner(zone, in);
-
-    ngx_mcp_list_remove(zone, &us->interests, ngx_mcp_number(zone, in),
-                        NGX_MCP_LINKS);
+    ngx_mcp_interest_unlink_locked(zone, ngx_mcp_interest_owner(zone, in),
+                                   ngx_mcp_number(zone, in));
     ngx_mcp_hash_remove_locked(zone, in);
     ngx_mcp_drop_locked(zone, in);
 }
@@ -491,34 +498,34 @@ ngx_mcp_interest_made(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
 
 
 /*
- * Reads a part of the interests under each hold of the lock, and begins again
- * if the interest at which it stopped is gone, a few times at most.  An
- * interest that is moved in the list meanwhile may be missing or listed twice.
+ * Reads a part of the interests under each hold of the lock.  If one was moved
+ * in the list meanwhile, it begins again, and reads twice as many at a time,
+ * so that it comes to an end.
  */
 
 ngx_int_t
 ngx_mcp_interest_wanted(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
     ngx_pool_t *pool, ngx_str_t **uris, ngx_uint_t *nuris)
 {
-    uint32_t                        n;
+    uint32_t                        n, moves;
     ngx_int_t                       rc;
     ngx_str_t                      *more;
-    ngx_uint_t                      i, again, size;
-    ngx_mcp_ref_t                   at;
+    ngx_uint_t                      i, part, size;
     ngx_mcp_interest_sh_t          *in;
     ngx_mcp_upstream_session_sh_t  *us;
 
     rc = NGX_OK;
-    again = 0;
+    n = 0;
+    moves = 0;
+    part = 0;
     size = 0;
     *nuris = 0;
     *uris = NULL;
-    ngx_memzero(&at, sizeof(ngx_mcp_ref_t));
 
     do {
 
-        if (*nuris + NGX_MCP_INTEREST_PART > size) {
-            size = 2 * size + NGX_MCP_INTEREST_PART;
+        if (*nuris + 2 * part + NGX_MCP_INTEREST_PART > size) {
+            size = 2 * (size + part) + NGX_MCP_INTEREST_PART;
 
             more = ngx_pcalloc(pool, size * sizeof(ngx_str_t));
             if (more == NULL) {
@@ -535,38 +542,30 @@ ngx_mcp_interest_wanted(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
         ngx_mcp_zone_lock(zone);
 
         us = ngx_mcp_upstream_session_locked(zone, shared);
-        in = at.block ? ngx_mcp_record(zone, at, NGX_MCP_INTEREST) : NULL;
 
-        if (at.block && in == NULL) {
-
-            if (++again == NGX_MCP_INTEREST_AGAIN) {
-                us = NULL;
-
-            } else {
-                *nuris = 0;
-            }
+        if (us == NULL) {
+            ngx_mcp_zone_unlock(zone);
+            break;
         }
 
-        n = us ? us->interests.head : 0;
-
-        if (in && us) {
-            n = in->rec.links.next;
+        if (part == 0 || us->moves != moves) {
+            part = part ? 2 * part : NGX_MCP_INTEREST_PART;
+            moves = us->moves;
+            n = us->interests.head;
+            *nuris = 0;
         }
 
-        for (i = 0; n && i < NGX_MCP_INTEREST_PART; i++) {
+        for (i = 0; n && i < part; i++) {
             in = ngx_mcp_block(zone, n);
             n = in->rec.links.next;
-            at = ngx_mcp_ref(zone, in);
 
             if (in->count == 0 || in->state == NGX_MCP_INTEREST_REFUSED) {
                 continue;
             }
 
-            if (ngx_mcp_text_copy(zone, in, 0, in->rec.len, pool,
-                                  &(*uris)[*nuris])
-                != NGX_OK)
-            {
-                rc = NGX_ERROR;
+            rc = ngx_mcp_text_copy(zone, in, 0, in->rec.len, pool,
+                                   &(*uris)[*nuris]);
+            if (rc != NGX_OK) {
                 n = 0;
                 break;
             }

@@ -15,6 +15,7 @@ static void ngx_mcp_profile_insert_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_profile_sh_t *k, ngx_str_t *key);
 static ngx_int_t ngx_mcp_profile_read_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_profile_sh_t *k, ngx_pool_t *pool, ngx_mcp_profile_t *out);
+static void ngx_mcp_profile_changed_locked(ngx_mcp_zone_t *zone);
 static void ngx_mcp_profile_ring_locked(ngx_mcp_zone_t *zone, ngx_str_t *key);
 static ngx_int_t ngx_mcp_profile_room_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_stage_t *stage);
@@ -372,14 +373,22 @@ ngx_mcp_profile_put(ngx_mcp_zone_t *zone, ngx_str_t *key, uint64_t epoch,
         ngx_mcp_profile_drop_locked(zone, old);
     }
 
-    ngx_mcp_touch(zone, &zone->root->profile_changes);
-    zone->root->profile_changes++;
-
+    ngx_mcp_profile_changed_locked(zone);
     ngx_mcp_profile_ring_locked(zone, key);
 
     ngx_mcp_zone_unlock(zone);
 
     return k ? NGX_OK : NGX_ERROR;
+}
+
+
+/* what was composed of profiles has to be composed again */
+
+static void
+ngx_mcp_profile_changed_locked(ngx_mcp_zone_t *zone)
+{
+    ngx_mcp_touch(zone, &zone->root->profile_changes);
+    zone->root->profile_changes++;
 }
 
 
@@ -402,9 +411,8 @@ ngx_mcp_profile_stale(ngx_mcp_zone_t *zone, ngx_str_t *key)
 
     if (k && k->stale == 0) {
         ngx_mcp_touch(zone, k);
-        ngx_mcp_touch(zone, &zone->root->profile_changes);
         k->stale = NGX_MCP_PROFILE_STALE;
-        zone->root->profile_changes++;
+        ngx_mcp_profile_changed_locked(zone);
     }
 
     ngx_mcp_zone_unlock(zone);
@@ -422,9 +430,8 @@ ngx_mcp_profile_suspect(ngx_mcp_zone_t *zone, ngx_str_t *key)
 
     if (k && !k->probing) {
         ngx_mcp_touch(zone, k);
-        ngx_mcp_touch(zone, &zone->root->profile_changes);
         k->stale = NGX_MCP_PROFILE_SUSPECT;
-        zone->root->profile_changes++;
+        ngx_mcp_profile_changed_locked(zone);
     }
 
     ngx_mcp_zone_unlock(zone);
@@ -534,6 +541,7 @@ ngx_mcp_profile_separate(ngx_mcp_zone_t *zone, ngx_str_t *key, uint64_t epoch)
         ngx_mcp_touch(zone, k);
         k->own = epoch;
 
+        ngx_mcp_profile_changed_locked(zone);
         ngx_mcp_profile_give_up_locked(zone, k);
     }
 
@@ -574,12 +582,11 @@ ngx_mcp_profile_back(ngx_mcp_zone_t *zone, ngx_str_t *key)
 
     if (k && k->kept && !k->probing) {
         ngx_mcp_touch(zone, k);
-        ngx_mcp_touch(zone, &zone->root->profile_changes);
         k->kept = 0;
         k->failures = 0;
         k->since = ngx_current_msec;
         k->stale = NGX_MCP_PROFILE_STALE;
-        zone->root->profile_changes++;
+        ngx_mcp_profile_changed_locked(zone);
     }
 
     ngx_mcp_zone_unlock(zone);

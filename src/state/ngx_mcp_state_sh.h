@@ -427,6 +427,7 @@ typedef struct {
     uint64_t                audience;     /* hash of the list key */
     uint64_t                touched;      /* ngx_current_msec */
     ngx_mcp_list_sh_t       interests;    /* those with work to do come first */
+    uint32_t                moves;        /* of interests in that list */
     uint32_t                holder;       /* worker */
     uint32_t                fence;        /* of its lease */
     uint32_t                limit;

@@ -1139,23 +1139,33 @@ ngx_mcp_shared_held_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
 
 
 ngx_int_t
-ngx_mcp_shared_claim(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref, uint32_t fence)
+ngx_mcp_shared_claim(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
+    ngx_mcp_lease_t *lease)
 {
+    ngx_mcp_lease_sh_t             *l;
+    ngx_mcp_reader_sh_t            *r;
     ngx_mcp_upstream_session_sh_t  *us;
 
     ngx_mcp_zone_lock(zone);
 
     us = ngx_mcp_upstream_session_locked(zone, ref);
+    r = ngx_mcp_lease_reader_locked(zone, lease, &l);
+
+    /* a newer configuration's worker may have got the lease meanwhile */
+
+    if (r == NULL || r != &l->holder) {
+        us = NULL;
+    }
 
     if (us) {
-        ngx_mcp_touch(zone, us);
+        ngx_mcp_shared_touch_locked(zone, us);
         us->holder = (uint32_t) zone->worker;
-        us->fence = fence;
+        us->fence = lease->fence;
     }
 
     ngx_mcp_zone_unlock(zone);
 
-    return ngx_mcp_shared_touch(zone, ref, fence);
+    return us ? NGX_OK : NGX_DECLINED;
 }
 
 

@@ -20,6 +20,7 @@
 
 
 #include "ngx_mcp_schema.h"
+#include "ngx_mcp_lease.h"
 
 
 #define NGX_MCP_UPSTREAM_ID_SHORT  512
@@ -173,12 +174,12 @@ ngx_int_t ngx_mcp_shared_get(ngx_mcp_zone_t *zone, ngx_mcp_shared_t *in,
     ngx_mcp_ref_t *ref);
 
 /*
- * claim(): this worker, whose lease has this fence, holds the shared upstream
+ * claim(): this worker, which holds this lease, holds the shared upstream
  * session until another worker claims it, and has to touch() it now and then.
- * NGX_OK; NGX_DECLINED: it has ended, or another worker holds it.
+ * NGX_OK; NGX_DECLINED: it has ended, or another worker holds it or the lease.
  */
 ngx_int_t ngx_mcp_shared_claim(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
-    uint32_t fence);
+    ngx_mcp_lease_t *lease);
 ngx_int_t ngx_mcp_shared_touch(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
     uint32_t fence);
 

@@ -877,6 +877,123 @@ pair(ngx_mcp_ref_t session, ngx_str_t *upstream, ngx_str_t *uri, ngx_uint_t n,
 
 /* refused interests do not hide made ones */
 
+/* as the worker whose lease has this fence */
+
+static ngx_int_t
+hold_shared(ngx_mcp_ref_t us, uint32_t fence)
+{
+    ngx_int_t                    rc;
+    ngx_str_t                    key;
+    ngx_pool_t                  *pool;
+    ngx_mcp_lease_t              lease;
+    ngx_mcp_lease_sh_t          *l;
+    ngx_mcp_lease_checkpoint_t   left;
+
+    key = env_str("shared");
+    pool = env_pool();
+
+    (void) ngx_mcp_lease_ensure(&zone, &key);
+    (void) ngx_mcp_lease_claim(&zone, &key, pool, &lease, &left);
+
+    env_pool_free(pool);
+
+    ngx_mcp_zone_lock(&zone);
+
+    l = ngx_mcp_record(&zone, lease.ref, NGX_MCP_LEASE);
+    ngx_mcp_touch(&zone, l);
+    l->holder.fence = fence;
+
+    ngx_mcp_zone_unlock(&zone);
+
+    lease.fence = fence;
+    rc = ngx_mcp_shared_claim(&zone, us, &lease);
+
+    (void) ngx_mcp_lease_drop(&zone, &lease);
+
+    ok(ngx_mcp_shared_claim(&zone, us, &lease) == NGX_DECLINED
+       && ngx_mcp_shared_touch(&zone, us, fence) == NGX_OK,
+       "nobody holds a shared session by a lease that is lost");
+
+    return rc;
+}
+
+
+static ngx_mcp_ref_t  crowded, crowd;
+static ngx_uint_t     moved;
+
+
+/* another worker's client unsubscribes, and another one subscribes */
+
+static void
+interests_move(void)
+{
+    char       text[32];
+    ngx_str_t  uri;
+
+    if (moved == 20) {
+        return;
+    }
+
+    env_unlocked = NULL;
+
+    snprintf(text, sizeof(text), "file:///%u", (unsigned) (8 + moved++));
+    uri = env_str(text);
+
+    (void) ngx_mcp_session_unsubscribe(&zone, crowd, &uri);
+    (void) ngx_mcp_interest_join(&zone, crowded, crowd, &uri, 64);
+
+    env_unlocked = interests_move;
+}
+
+
+static void
+wanted_interests_tests(void)
+{
+    char                    text[32];
+    ngx_str_t               uri, *uris;
+    ngx_uint_t              i, k, n, found;
+    ngx_pool_t             *pool;
+    ngx_mcp_session_new_t   in;
+
+    start(ZONE_SIZE);
+    pool = env_pool();
+
+    crowd = session("e", "t");
+
+    in = new_session("e", "t");
+    in.identity = env_str("up");
+    us_shared(&zone, &in, &crowded);
+
+    for (i = 0; i < 40; i++) {
+        snprintf(text, sizeof(text), "file:///%u", (unsigned) i);
+        uri = env_str(text);
+        (void) ngx_mcp_interest_join(&zone, crowded, crowd, &uri, 64);
+    }
+
+    env_unlocked = interests_move;
+
+    ok(ngx_mcp_interest_wanted(&zone, crowded, pool, &uris, &n) == NGX_OK
+       && n == 40 && moved, "all that are wanted, though others move them");
+
+    env_unlocked = NULL;
+    found = 0;
+
+    for (i = 0; i < 40; i++) {
+        snprintf(text, sizeof(text), "file:///%u", (unsigned) i);
+
+        for (k = 0; k < n; k++) {
+            found += (uris[k].len == strlen(text)
+                      && memcmp(uris[k].data, text, strlen(text)) == 0);
+        }
+    }
+
+    ok(found == 40, "each of them once");
+
+    env_pool_free(pool);
+    stop("wanted interests");
+}
+
+
 static void
 refused_interests_tests(void)
 {
@@ -900,7 +1017,7 @@ refused_interests_tests(void)
     in = new_session("e", "t");
     in.identity = name;
     us_shared(&zone, &in, &us);
-    ngx_mcp_shared_claim(&zone, us, 5);
+    hold_shared(us, 5);
     us_get(&zone, us, &name, us, &l);
     us_made(&zone, us, &name, &id, 1);
     us_peek(&zone, us, &name, &l);
@@ -974,7 +1091,7 @@ shared_tests(void)
 
     /* two sessions share an interest */
 
-    ok(ngx_mcp_shared_claim(&zone, us, 5) == NGX_OK
+    ok(hold_shared(us, 5) == NGX_OK
        && ngx_mcp_shared_touch(&zone, us, 4) == NGX_DECLINED, "held");
 
     listen_again();
@@ -1089,7 +1206,7 @@ shared_tests(void)
 
     /* another holder goes on; a new upstream session has to subscribe again */
 
-    ngx_mcp_shared_claim(&zone, us, 6);
+    hold_shared(us, 6);
     ok(ngx_mcp_interest_next(&zone, us, 6, pool, &job) == NGX_DECLINED,
        "another holder has nothing to do");
     us_forget(&zone, us, &name, l.serial);
@@ -1147,7 +1264,7 @@ shared_tests(void)
     in.list_key = env_str("");
     in.limit = 0;
     us_shared(&zone, &in, &us);
-    ngx_mcp_shared_claim(&zone, us, 7);
+    hold_shared(us, 7);
     ok(ngx_mcp_interest_join(&zone, us, a, &uri, 1) == NGX_AGAIN,
        "joined again");
     ngx_mcp_session_unsubscribe(&zone, a, &uri);
@@ -3056,6 +3173,7 @@ window_end_tests(void)
 static void
 knowledge_tests(void)
 {
+    uint64_t           changes;
     ngx_str_t          key;
     ngx_uint_t         i;
     ngx_pool_t        *pool;
@@ -3219,9 +3337,11 @@ knowledge_tests(void)
        == NGX_DECLINED, "another one asks again");
     drain();
     i = heard.profiles;
+    changes = ngx_mcp_profile_changes(&zone);
     ngx_mcp_profile_separate(&zone, &key, 2);
     drain();
     ok(heard.profiles == i + 1
+       && ngx_mcp_profile_changes(&zone) == changes + 1
        && ngx_mcp_profile_get(&zone, &key, 2, 1, 1000, pool, &out) == NGX_DONE
        && ngx_mcp_profile_stored(&zone, &key, 1, pool, &out) == NGX_DONE
        && ngx_mcp_profile_get(&zone, &key, 2, 0, 1000, pool, &out)
@@ -5917,6 +6037,7 @@ main(void)
     subscription_tests();
     shared_tests();
     refused_interests_tests();
+    wanted_interests_tests();
     link_tests();
     server_request_tests();
     call_tests();

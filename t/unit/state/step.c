@@ -680,8 +680,8 @@ op_shared(void)
     ngx_mcp_ref_t  us;
 
     us = shared_session();
-    ngx_mcp_shared_claim(&zone, us, 1);
-    ngx_mcp_shared_end(&zone, us, 1);
+    ngx_mcp_shared_claim(&zone, us, &feed);
+    ngx_mcp_shared_end(&zone, us, feed.fence);
 }
 
 
@@ -692,7 +692,7 @@ op_shared_expire(void)
     ngx_mcp_ref_t  us;
 
     us = shared_session();
-    ngx_mcp_shared_claim(&zone, us, 1);
+    ngx_mcp_shared_claim(&zone, us, &feed);
 
     uri = env_str("file:///c");
     ngx_mcp_interest_join(&zone, us, victim, &uri, 8);
@@ -717,7 +717,7 @@ op_interests(void)
     ngx_mcp_upstream_session_t  l;
 
     us = shared_session();
-    ngx_mcp_shared_claim(&zone, us, 1);
+    ngx_mcp_shared_claim(&zone, us, &feed);
 
     name = env_str("upstream");
     id = env_str("up-session");
