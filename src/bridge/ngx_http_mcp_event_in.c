@@ -668,10 +668,11 @@ static const char *
 ngx_http_mcp_event_in_progress(ngx_http_mcp_event_in_t *in,
     ngx_http_mcp_address_t *to, ngx_str_t *text)
 {
-    ngx_str_t            token;
-    ngx_mcp_ref_t        call;
-    ngx_mcp_message_t   *m;
-    ngx_mcp_delivery_t  *d;
+    ngx_str_t               token;
+    ngx_mcp_ref_t           call;
+    ngx_mcp_message_t      *m;
+    ngx_mcp_delivery_t     *d;
+    ngx_mcp_token_scope_t   scope;
 
     m = &in->message;
     token = ngx_mcp_message_member(m, NGX_MCP_PATH_TOKEN);
@@ -691,10 +692,13 @@ ngx_http_mcp_event_in_progress(ngx_http_mcp_event_in_t *in,
                "\"session_id\"; add \"session_id\"";
     }
 
-    switch (ngx_mcp_token_find(to->zone, &token,
-                               to->session.data ? &to->session : NULL,
-                               to->endpoint, to->tenant, &to->identity, &call))
-    {
+    scope.session = to->session.data ? &to->session : NULL;
+    scope.endpoint = to->endpoint;
+    scope.tenant = to->tenant;
+    scope.identity = &to->identity;
+
+    switch (ngx_mcp_token_find(to->zone, &token, &scope, &call)) {
+
     case NGX_DECLINED:
         in->absent = 1;
         return "no running call carries this \"progressToken\"";

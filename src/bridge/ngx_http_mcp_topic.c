@@ -319,13 +319,13 @@ ngx_http_mcp_topic_read(ngx_http_mcp_bridge_t *bridge, ngx_mcp_caller_t *caller,
     ngx_mcp_topic_t *topic, ngx_str_t *name, ngx_pool_t *pool,
     ngx_str_t *result)
 {
-    u_char         *p, *start;
-    size_t          len, size;
-    uint64_t        after;
-    ngx_int_t       rc;
-    ngx_str_t       text;
-    ngx_uint_t      n, missed;
-    ngx_mcp_ref_t   ref;
+    u_char                 *p, *start;
+    size_t                  len, size;
+    ngx_int_t               rc;
+    ngx_str_t               text;
+    ngx_uint_t              n;
+    ngx_mcp_ref_t           ref;
+    ngx_mcp_topic_event_t   event;
 
     if (ngx_mcp_topic_find(bridge->zone, caller, topic, &ref) != NGX_OK) {
         return NGX_DECLINED;
@@ -348,22 +348,21 @@ ngx_http_mcp_topic_read(ngx_http_mcp_bridge_t *bridge, ngx_mcp_caller_t *caller,
     p = ngx_mcp_json_escape(p, name);
     p = ngx_cpymem(p, ",\"events\":[", sizeof(",\"events\":[") - 1);
 
-    after = 0;
+    event.position = 0;
     rc = NGX_OK;
 
     for (n = 0; n < NGX_MCP_TOPIC_EVENTS; n++) {
 
         /* the position is known once the event is there */
 
-        text.data = p + sizeof(",{\"position\":,\"event\":") - 1
-                    + NGX_INT64_LEN;
+        event.text.data = p + sizeof(",{\"position\":,\"event\":") - 1
+                          + NGX_INT64_LEN;
 
-        if (start + size < text.data + NGX_MCP_TOPIC_BYTES + 3) {
+        if (start + size < event.text.data + NGX_MCP_TOPIC_BYTES + 3) {
             break;
         }
 
-        rc = ngx_mcp_topic_next(bridge->zone, caller, ref, 0, &after,
-                                text.data, &text.len, &missed);
+        rc = ngx_mcp_topic_next(bridge->zone, caller, ref, 0, &event);
 
         if (rc != NGX_OK) {
             break;
@@ -373,8 +372,8 @@ ngx_http_mcp_topic_read(ngx_http_mcp_bridge_t *bridge, ngx_mcp_caller_t *caller,
             *p++ = ',';
         }
 
-        p = ngx_sprintf(p, "{\"position\":%uL,\"event\":", after);
-        p = ngx_movemem(p, text.data, text.len);
+        p = ngx_sprintf(p, "{\"position\":%uL,\"event\":", event.position);
+        p = ngx_movemem(p, event.text.data, event.text.len);
         *p++ = '}';
     }
 

@@ -487,16 +487,18 @@ ngx_http_mcp_wait_watch(ngx_http_mcp_wait_t *w)
 static ngx_int_t
 ngx_http_mcp_wait_search(ngx_http_mcp_wait_t *w)
 {
-    ngx_int_t   rc;
-    ngx_str_t   event;
-    ngx_uint_t  missed;
+    ngx_int_t              rc;
+    ngx_mcp_topic_event_t  event;
 
-    event.data = w->waits->text;
+    event.text.data = w->waits->text;
 
     for ( ;; ) {
-        rc = ngx_mcp_topic_next(w->zone, w->caller, w->ref, 1, &w->after,
-                                event.data, &event.len, &missed);
-        w->missed |= missed;
+        event.position = w->after;
+
+        rc = ngx_mcp_topic_next(w->zone, w->caller, w->ref, 1, &event);
+
+        w->after = event.position;
+        w->missed |= event.missed;
 
         if (rc == NGX_DECLINED) {
             rc = ngx_http_mcp_wait_watch(w);
@@ -507,7 +509,7 @@ ngx_http_mcp_wait_search(ngx_http_mcp_wait_t *w)
         }
 
         if (rc == NGX_OK) {
-            rc = ngx_http_mcp_wait_matches(w, &event);
+            rc = ngx_http_mcp_wait_matches(w, &event.text);
 
             if (rc == NGX_DECLINED) {
                 continue;
@@ -528,8 +530,8 @@ ngx_http_mcp_wait_search(ngx_http_mcp_wait_t *w)
         return rc;
     }
 
-    w->event.len = event.len;
-    w->event.data = ngx_pstrdup(w->pool, &event);
+    w->event.len = event.text.len;
+    w->event.data = ngx_pstrdup(w->pool, &event.text);
 
     return w->event.data ? NGX_OK : NGX_ERROR;
 }
@@ -693,25 +695,22 @@ ngx_http_mcp_wait_turn(ngx_event_t *ev)
 static void
 ngx_http_mcp_watch_look(ngx_http_mcp_watch_t *watch, ngx_msec_t start)
 {
-    uint64_t                    position;
     ngx_int_t                   rc;
-    ngx_str_t                   event;
-    ngx_uint_t                  missed;
     ngx_queue_t                *q;
     ngx_mcp_json_index_t       *index;
     ngx_http_mcp_waits_t       *waits;
+    ngx_mcp_topic_event_t       event;
     ngx_http_mcp_wait_shape_t  *shape;
 
     waits = watch->waits;
-    event.data = waits->text;
-    position = watch->seen;
+    event.text.data = waits->text;
+    event.position = watch->seen;
     index = NULL;
 
-    rc = ngx_mcp_topic_any(waits->zone, watch->topic, &position, event.data,
-                           &event.len, &missed);
+    rc = ngx_mcp_topic_next(waits->zone, NULL, watch->topic, 1, &event);
 
-    if (rc == NGX_OK && !missed) {
-        index = ngx_http_mcp_wait_index(waits, position, &event);
+    if (rc == NGX_OK && !event.missed) {
+        index = ngx_http_mcp_wait_index(waits, event.position, &event.text);
     }
 
     if (index == NULL) {
@@ -719,9 +718,9 @@ ngx_http_mcp_watch_look(ngx_http_mcp_watch_t *watch, ngx_msec_t start)
         ngx_queue_remove(&watch->rung);
         watch->is_rung = 0;
 
-        if (rc != NGX_AGAIN || missed) {
+        if (rc != NGX_AGAIN || event.missed) {
             ngx_http_mcp_watch_all_due(watch);
-            ngx_http_mcp_watch_seen(watch, position);
+            ngx_http_mcp_watch_seen(watch, event.position);
         }
 
         return;
@@ -735,7 +734,7 @@ ngx_http_mcp_watch_look(ngx_http_mcp_watch_t *watch, ngx_msec_t start)
         ngx_queue_remove(q);
         ngx_queue_insert_tail(&watch->done, q);
 
-        ngx_http_mcp_wait_shape_look(watch, shape, index, position);
+        ngx_http_mcp_wait_shape_look(watch, shape, index, event.position);
 
         if (ngx_http_mcp_turn_over(start)) {
             break;
@@ -743,7 +742,7 @@ ngx_http_mcp_watch_look(ngx_http_mcp_watch_t *watch, ngx_msec_t start)
     }
 
     if (ngx_queue_empty(&watch->shapes)) {
-        ngx_http_mcp_watch_seen(watch, position);
+        ngx_http_mcp_watch_seen(watch, event.position);
     }
 }
 

@@ -19,8 +19,7 @@
 
 typedef struct {
     ngx_str_t              *token;
-    ngx_str_t              *endpoint;
-    ngx_str_t              *tenant;
+    ngx_mcp_token_scope_t  *scope;
     uint32_t                hash;
     uint64_t                identity;
     uint32_t                found;
@@ -32,8 +31,7 @@ static ngx_mcp_call_sh_t *ngx_mcp_call_find_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s, ngx_str_t *id, uint32_t hash);
 static void ngx_mcp_call_finish_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_call_sh_t *c);
-static void ngx_mcp_token_session(ngx_mcp_zone_t *zone, ngx_mcp_token_t *t,
-    ngx_str_t *id);
+static void ngx_mcp_token_session(ngx_mcp_zone_t *zone, ngx_mcp_token_t *t);
 static void ngx_mcp_token_all(ngx_mcp_zone_t *zone, ngx_mcp_token_t *t);
 static void ngx_mcp_token_test_locked(ngx_mcp_zone_t *zone, ngx_mcp_token_t *t,
     ngx_mcp_call_sh_t *c);
@@ -584,9 +582,8 @@ ngx_mcp_call_id(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, uint32_t channel,
 
 
 ngx_int_t
-ngx_mcp_token_find(ngx_mcp_zone_t *zone, ngx_str_t *token, ngx_str_t *id,
-    ngx_str_t *endpoint, ngx_str_t *tenant, ngx_str_t *identity,
-    ngx_mcp_ref_t *ref)
+ngx_mcp_token_find(ngx_mcp_zone_t *zone, ngx_str_t *token,
+    ngx_mcp_token_scope_t *scope, ngx_mcp_ref_t *ref)
 {
     ngx_mcp_token_t     t;
     ngx_mcp_call_sh_t  *c;
@@ -594,16 +591,15 @@ ngx_mcp_token_find(ngx_mcp_zone_t *zone, ngx_str_t *token, ngx_str_t *id,
     ngx_memzero(&t, sizeof(ngx_mcp_token_t));
 
     t.token = token;
-    t.endpoint = endpoint;
-    t.tenant = tenant;
+    t.scope = scope;
     t.hash = ngx_mcp_call_hash(token);
 
-    if (identity->data) {
-        t.identity = ngx_mcp_hash(zone, identity, NULL);
+    if (scope->identity->data) {
+        t.identity = ngx_mcp_hash(zone, scope->identity, NULL);
     }
 
-    if (id) {
-        ngx_mcp_token_session(zone, &t, id);
+    if (scope->session) {
+        ngx_mcp_token_session(zone, &t);
 
     } else {
         ngx_mcp_token_all(zone, &t);
@@ -630,7 +626,7 @@ ngx_mcp_token_find(ngx_mcp_zone_t *zone, ngx_str_t *token, ngx_str_t *id,
 
 
 static void
-ngx_mcp_token_session(ngx_mcp_zone_t *zone, ngx_mcp_token_t *t, ngx_str_t *id)
+ngx_mcp_token_session(ngx_mcp_zone_t *zone, ngx_mcp_token_t *t)
 {
     uint32_t               n;
     ngx_mcp_call_sh_t     *c;
@@ -638,7 +634,7 @@ ngx_mcp_token_session(ngx_mcp_zone_t *zone, ngx_mcp_token_t *t, ngx_str_t *id)
 
     ngx_mcp_zone_lock(zone);
 
-    s = ngx_mcp_session_lookup_locked(zone, id);
+    s = ngx_mcp_session_lookup_locked(zone, t->scope->session);
 
     for (n = s ? s->calls.head : 0; n; n = c->task.rec.links.next) {
         c = ngx_mcp_block(zone, n);
@@ -705,7 +701,7 @@ ngx_mcp_token_test_locked(ngx_mcp_zone_t *zone, ngx_mcp_token_t *t,
 
     if (s == NULL || (t->identity && t->identity != s->subscriber.identity)
         || !ngx_mcp_group_matches(zone, ngx_mcp_session_group(zone, s),
-                                  t->endpoint, t->tenant))
+                                  t->scope->endpoint, t->scope->tenant))
     {
         return;
     }

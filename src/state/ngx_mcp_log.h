@@ -187,16 +187,22 @@ ngx_int_t ngx_mcp_log_call(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call,
 ngx_uint_t ngx_mcp_log_gap(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
     ngx_str_t *tenant);
 
+/* the sessions in which a progress token is looked for */
+
+typedef struct {
+    ngx_str_t              *session;      /* UUID text; NULL: all that match */
+    ngx_str_t              *endpoint;
+    ngx_str_t              *tenant;
+    ngx_str_t              *identity;     /* data NULL: any */
+} ngx_mcp_token_scope_t;
+
 /*
- * Finds the running call with this raw progress token in the session with this
- * id (UUID text; NULL: in all sessions that match).  identity: of the session;
- * data NULL: any.  *ref becomes the call, or its session if the response of
- * the call can not be a stream.  NGX_OK; NGX_DECLINED: no call has the token;
- * NGX_BUSY: several calls have it.
+ * Finds the running call with this raw progress token.  *ref becomes the call,
+ * or its session if the response of the call can not be a stream.  NGX_OK;
+ * NGX_DECLINED: no call has the token; NGX_BUSY: several calls have it.
  */
 ngx_int_t ngx_mcp_token_find(ngx_mcp_zone_t *zone, ngx_str_t *token,
-    ngx_str_t *id, ngx_str_t *endpoint, ngx_str_t *tenant,
-    ngx_str_t *identity, ngx_mcp_ref_t *ref);
+    ngx_mcp_token_scope_t *scope, ngx_mcp_ref_t *ref);
 
 
 /*

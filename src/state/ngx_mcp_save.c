@@ -24,6 +24,8 @@ static uint64_t ngx_mcp_save_ref(ngx_mcp_ref_t ref);
 static void ngx_mcp_save_text_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_tlv_t *out, ngx_uint_t tag, void *rec, size_t from,
     size_t len);
+static void ngx_mcp_save_names_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_tlv_t *out, ngx_mcp_group_sh_t *g);
 static void ngx_mcp_save_group_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_tlv_t *out, ngx_mcp_group_sh_t *g);
 static void ngx_mcp_save_session_locked(ngx_mcp_zone_t *zone,
@@ -246,10 +248,7 @@ ngx_mcp_save_group_locked(ngx_mcp_zone_t *zone, ngx_mcp_tlv_t *out,
                                ? NGX_MCP_TLV_GROUP : NGX_MCP_TLV_ALL,
                                &g->rec);
 
-    ngx_mcp_save_text_locked(zone, out, NGX_MCP_TLV_ENDPOINT, g, 0,
-                             g->endpoint_len);
-    ngx_mcp_save_text_locked(zone, out, NGX_MCP_TLV_TENANT, g,
-                             g->endpoint_len, g->rec.len - g->endpoint_len);
+    ngx_mcp_save_names_locked(zone, out, g);
     ngx_mcp_tlv_number(out, NGX_MCP_TLV_EVENT_MAX, g->event_max);
     ngx_mcp_tlv_number(out, NGX_MCP_TLV_EVENT_SIZE, g->event_size);
     ngx_mcp_tlv_number(out, NGX_MCP_TLV_LAST, g->log.last);
@@ -259,6 +258,17 @@ ngx_mcp_save_group_locked(ngx_mcp_zone_t *zone, ngx_mcp_tlv_t *out,
                              l->rec.len);
 
     ngx_mcp_tlv_end(out, begin);
+}
+
+
+static void
+ngx_mcp_save_names_locked(ngx_mcp_zone_t *zone, ngx_mcp_tlv_t *out,
+    ngx_mcp_group_sh_t *g)
+{
+    ngx_mcp_save_text_locked(zone, out, NGX_MCP_TLV_ENDPOINT, g, 0,
+                             g->endpoint_len);
+    ngx_mcp_save_text_locked(zone, out, NGX_MCP_TLV_TENANT, g,
+                             g->endpoint_len, g->rec.len - g->endpoint_len);
 }
 
 
@@ -278,10 +288,7 @@ ngx_mcp_save_session_locked(ngx_mcp_zone_t *zone, ngx_mcp_tlv_t *out,
     begin = ngx_mcp_save_begin(zone, out, NGX_MCP_TLV_SESSION, &s->rec);
 
     ngx_mcp_tlv_data(out, NGX_MCP_TLV_ID, s->id, NGX_MCP_UUID_LEN);
-    ngx_mcp_save_text_locked(zone, out, NGX_MCP_TLV_ENDPOINT, g, 0,
-                             g->endpoint_len);
-    ngx_mcp_save_text_locked(zone, out, NGX_MCP_TLV_TENANT, g,
-                             g->endpoint_len, g->rec.len - g->endpoint_len);
+    ngx_mcp_save_names_locked(zone, out, g);
     ngx_mcp_tlv_number(out, NGX_MCP_TLV_ACCOUNT, a->key);
 
     ngx_mcp_tlv_number(out, NGX_MCP_TLV_SEEN, e->seen);

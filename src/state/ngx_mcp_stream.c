@@ -18,6 +18,17 @@
 #define NGX_MCP_TAKE_LARGE  2
 
 
+/* an event that is read; len: of its text, or how many were lost */
+
+typedef struct {
+    u_char                 *buf;
+    size_t                  size;
+    size_t                  len;
+    ngx_uint_t              flags;
+    ngx_mcp_ref_t           large;
+} ngx_mcp_take_t;
+
+
 typedef struct {
     ngx_mcp_stream_sh_t      *stream;
     ngx_mcp_session_sh_t     *session;
@@ -80,8 +91,7 @@ static ngx_uint_t ngx_mcp_channel_hidden_locked(ngx_mcp_zone_t *zone,
 static ngx_uint_t ngx_mcp_stream_inner(ngx_mcp_session_sh_t *s,
     uint32_t channel);
 static ngx_int_t ngx_mcp_stream_read_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_stream_t *stream, u_char *buf, size_t size, size_t *len,
-    ngx_uint_t *flags, ngx_mcp_ref_t *large);
+    ngx_mcp_stream_t *stream, ngx_mcp_take_t *take);
 
 
 ngx_int_t
@@ -557,16 +567,18 @@ ngx_int_t
 ngx_mcp_stream_read(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
     u_char *buf, size_t size, size_t *len, ngx_uint_t *flags)
 {
-    size_t                 n;
     uint32_t               recoveries;
     ngx_int_t              rc;
-    ngx_mcp_ref_t          large;
+    ngx_mcp_take_t         take;
     ngx_mcp_channel_t      channel;
     ngx_mcp_event_sh_t    *e;
     ngx_mcp_channel_log_e  from;
 
-    *len = 0;
-    *flags = 0;
+    take.buf = buf;
+    take.size = size;
+    take.len = 0;
+    take.flags = 0;
+
     stream->more = 1;
 
     for ( ;; ) {
@@ -574,8 +586,7 @@ ngx_mcp_stream_read(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
 
         recoveries = zone->sh->recoveries;
 
-        rc = ngx_mcp_stream_read_locked(zone, stream, buf, size, len, flags,
-                                        &large);
+        rc = ngx_mcp_stream_read_locked(zone, stream, &take);
 
         ngx_mcp_zone_unlock(zone);
 
@@ -592,14 +603,13 @@ ngx_mcp_stream_read(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
          * recovery may even restore it afterwards: both are checked.
          */
 
-        n = *len;
-        e = ngx_mcp_block(zone, large.block);
-        ngx_mcp_text_read(zone, e, 0, buf, n);
+        e = ngx_mcp_block(zone, take.large.block);
+        ngx_mcp_text_read(zone, e, 0, buf, take.len);
 
         ngx_mcp_zone_lock(zone);
 
         e = (zone->sh->recoveries == recoveries)
-            ? ngx_mcp_record(zone, large, NGX_MCP_EVENT) : NULL;
+            ? ngx_mcp_record(zone, take.large, NGX_MCP_EVENT) : NULL;
 
         if (e && ngx_mcp_channel_locked(zone, stream, &channel) == NGX_OK) {
             from = (e->rec.owner.block == stream->group.block)
@@ -610,7 +620,7 @@ ngx_mcp_stream_read(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
             ngx_mcp_channel_advance(zone, stream, e, from);
             ngx_mcp_channel_count_locked(zone, &channel);
             ngx_mcp_channel_delivered_locked(zone, &channel, stream);
-            *flags = e->rec.flags;
+            take.flags = e->rec.flags;
 
             ngx_mcp_zone_unlock(zone);
 
@@ -620,6 +630,9 @@ ngx_mcp_stream_read(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
 
         ngx_mcp_zone_unlock(zone);
     }
+
+    *len = take.len;
+    *flags = take.flags;
 
     if (rc == NGX_OK) {
         stream->gap = NGX_MCP_GAP_NONE;
@@ -640,14 +653,13 @@ ngx_mcp_stream_read(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
 
 /*
  * Returns as ngx_mcp_stream_read() does, or NGX_MCP_TAKE_MORE: this function
- * has to be called again, or NGX_MCP_TAKE_LARGE: the caller has to copy *len
- * bytes of event *large.
+ * has to be called again, or NGX_MCP_TAKE_LARGE: the caller has to copy the
+ * text of event take->large.
  */
 
 static ngx_int_t
 ngx_mcp_stream_read_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
-    u_char *buf, size_t size, size_t *len, ngx_uint_t *flags,
-    ngx_mcp_ref_t *large)
+    ngx_mcp_take_t *take)
 {
     size_t                 lost;
     ngx_int_t              rc;
@@ -672,7 +684,7 @@ ngx_mcp_stream_read_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
 
         if (lost) {
             ngx_mcp_channel_delivered_locked(zone, &channel, stream);
-            *len = lost;
+            take->len = lost;
             return NGX_ABORT;
         }
 
@@ -691,20 +703,20 @@ ngx_mcp_stream_read_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
             continue;
         }
 
-        *len = e->rec.len;
+        take->len = e->rec.len;
 
-        if (e->rec.len > size) {
+        if (e->rec.len > take->size) {
             ngx_mcp_channel_delivered_locked(zone, &channel, stream);
             return NGX_BUSY;
         }
 
         if (e->rec.len > NGX_MCP_TAKE_SMALL) {
-            *large = ngx_mcp_ref(zone, e);
+            take->large = ngx_mcp_ref(zone, e);
             return NGX_MCP_TAKE_LARGE;
         }
 
-        ngx_mcp_text_read(zone, e, 0, buf, e->rec.len);
-        *flags = e->rec.flags;
+        ngx_mcp_text_read(zone, e, 0, take->buf, e->rec.len);
+        take->flags = e->rec.flags;
 
         ngx_mcp_channel_advance(zone, stream, e, from);
         ngx_mcp_channel_count_locked(zone, &channel);

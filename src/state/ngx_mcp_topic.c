@@ -56,7 +56,7 @@ static ngx_mcp_topic_sh_t *ngx_mcp_topic_open_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_topic_reader_t *reader, ngx_mcp_topic_t *topic);
 static ngx_int_t ngx_mcp_topic_next_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_topic_reader_t *reader, ngx_mcp_ref_t topic, ngx_uint_t wait,
-    uint64_t *after, u_char *buf, size_t *len, ngx_uint_t *missed);
+    ngx_mcp_topic_event_t *event);
 static uint32_t ngx_mcp_topic_hash(ngx_mcp_zone_t *zone,
     ngx_mcp_group_sh_t *g, ngx_str_t *uri);
 static ngx_int_t ngx_mcp_topic_room_locked(ngx_mcp_zone_t *zone,
@@ -69,8 +69,7 @@ static void ngx_mcp_topic_uncharge_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_topic_sh_t *t);
 static void ngx_mcp_topic_give_up_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_group_sh_t *g, ngx_mcp_topic_sh_t *t);
-static ngx_uint_t ngx_mcp_topic_in_use(ngx_mcp_zone_t *zone,
-    ngx_mcp_topic_sh_t *t);
+static ngx_uint_t ngx_mcp_topic_in_use(ngx_mcp_topic_sh_t *t);
 static void ngx_mcp_topic_used_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_topic_sh_t *t);
 static void ngx_mcp_topic_drop_locked(ngx_mcp_zone_t *zone,
@@ -297,7 +296,7 @@ ngx_mcp_topic_victim_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
         }
 
         if ((victim == NULL || t->order < victim->order)
-            && !ngx_mcp_topic_in_use(zone, t))
+            && !ngx_mcp_topic_in_use(t))
         {
             victim = t;
         }
@@ -403,7 +402,7 @@ ngx_mcp_topic_give_up_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
  */
 
 static ngx_uint_t
-ngx_mcp_topic_in_use(ngx_mcp_zone_t *zone, ngx_mcp_topic_sh_t *t)
+ngx_mcp_topic_in_use(ngx_mcp_topic_sh_t *t)
 {
     ngx_uint_t  i;
 
@@ -537,7 +536,7 @@ ngx_mcp_topic_reclaim_locked(ngx_mcp_zone_t *zone, ngx_uint_t orphans)
         n = t->age.next;
 
         if ((orphans ? g->sessions == 0 : t->log.count == 0)
-            && !ngx_mcp_topic_in_use(zone, t))
+            && !ngx_mcp_topic_in_use(t))
         {
             ngx_mcp_topic_drop_locked(zone, t);
             ngx_mcp_step_locked(zone);
@@ -964,42 +963,27 @@ ngx_mcp_topic_find(ngx_mcp_zone_t *zone, ngx_mcp_caller_t *caller,
 
 ngx_int_t
 ngx_mcp_topic_next(ngx_mcp_zone_t *zone, ngx_mcp_caller_t *caller,
-    ngx_mcp_ref_t topic, ngx_uint_t wait, uint64_t *after, u_char *buf,
-    size_t *len, ngx_uint_t *missed)
+    ngx_mcp_ref_t topic, ngx_uint_t wait, ngx_mcp_topic_event_t *event)
 {
     ngx_int_t                rc;
     ngx_mcp_topic_reader_t   reader;
 
-    *missed = 0;
+    event->missed = 0;
 
-    ngx_mcp_topic_reader_init(zone, caller, &reader);
-
-    ngx_mcp_zone_lock(zone);
-
-    rc = ngx_mcp_topic_reader_locked(zone, &reader);
-
-    rc = (rc == NGX_OK) ? ngx_mcp_topic_next_locked(zone, &reader, topic, wait,
-                                                    after, buf, len, missed)
-                        : NGX_DONE;
-
-    ngx_mcp_zone_unlock(zone);
-
-    return rc;
-}
-
-
-ngx_int_t
-ngx_mcp_topic_any(ngx_mcp_zone_t *zone, ngx_mcp_ref_t topic, uint64_t *after,
-    u_char *buf, size_t *len, ngx_uint_t *missed)
-{
-    ngx_int_t  rc;
-
-    *missed = 0;
+    if (caller) {
+        ngx_mcp_topic_reader_init(zone, caller, &reader);
+    }
 
     ngx_mcp_zone_lock(zone);
 
-    rc = ngx_mcp_topic_next_locked(zone, NULL, topic, 1, after, buf, len,
-                                   missed);
+    if (caller && ngx_mcp_topic_reader_locked(zone, &reader) != NGX_OK) {
+        rc = NGX_DONE;
+
+    } else {
+        rc = ngx_mcp_topic_next_locked(zone, caller ? &reader : NULL, topic,
+                                       wait, event);
+    }
+
     ngx_mcp_zone_unlock(zone);
 
     return rc;
@@ -1010,8 +994,7 @@ ngx_mcp_topic_any(ngx_mcp_zone_t *zone, ngx_mcp_ref_t topic, uint64_t *after,
 
 static ngx_int_t
 ngx_mcp_topic_next_locked(ngx_mcp_zone_t *zone, ngx_mcp_topic_reader_t *reader,
-    ngx_mcp_ref_t topic, ngx_uint_t wait, uint64_t *after, u_char *buf,
-    size_t *len, ngx_uint_t *missed)
+    ngx_mcp_ref_t topic, ngx_uint_t wait, ngx_mcp_topic_event_t *event)
 {
     uint32_t             n;
     ngx_mcp_event_sh_t  *e;
@@ -1023,26 +1006,26 @@ ngx_mcp_topic_next_locked(ngx_mcp_zone_t *zone, ngx_mcp_topic_reader_t *reader,
         return NGX_DECLINED;
     }
 
-    if (*after < t->lost) {
-        *after = t->lost;
-        *missed = 1;
+    if (event->position < t->lost) {
+        event->position = t->lost;
+        event->missed = 1;
     }
 
     for (n = t->log.list.head; n; n = e->rec.links.next) {
         e = ngx_mcp_block(zone, n);
 
-        if (e->stamp <= *after) {
+        if (e->stamp <= event->position) {
             continue;
         }
 
-        *after = e->stamp;
+        event->position = e->stamp;
 
         if (reader && !ngx_mcp_topic_visible_locked(zone, reader, e)) {
             continue;
         }
 
-        *len = ngx_min(e->rec.len, NGX_MCP_TOPIC_BYTES);
-        ngx_mcp_text_read(zone, e, 0, buf, *len);
+        event->text.len = ngx_min(e->rec.len, NGX_MCP_TOPIC_BYTES);
+        ngx_mcp_text_read(zone, e, 0, event->text.data, event->text.len);
 
         return NGX_OK;
     }
@@ -1175,7 +1158,7 @@ ngx_mcp_topic_search(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
             g = ngx_mcp_block(zone, groups.ref.block);
             t = ngx_mcp_topic_lookup_locked(zone, g, uri);
 
-            if (t == NULL || (in_use && !ngx_mcp_topic_in_use(zone, t))) {
+            if (t == NULL || (in_use && !ngx_mcp_topic_in_use(t))) {
                 rc = NGX_AGAIN;
             }
         }
@@ -1213,7 +1196,7 @@ ngx_mcp_topics_wanted(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
         for (i = 0; n && !wanted && i < NGX_MCP_TOPIC_SCAN; i++) {
             t = ngx_mcp_block(zone, n);
             n = t->rec.links.next;
-            wanted = ngx_mcp_topic_in_use(zone, t);
+            wanted = ngx_mcp_topic_in_use(t);
         }
     }
 

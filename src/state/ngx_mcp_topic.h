@@ -87,25 +87,24 @@ void ngx_mcp_topic_open(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
 ngx_int_t ngx_mcp_topic_find(ngx_mcp_zone_t *zone, ngx_mcp_caller_t *caller,
     ngx_mcp_topic_t *topic, ngx_mcp_ref_t *ref);
 
+typedef struct {
+    uint64_t                position;     /* 0: before the first event */
+    ngx_str_t               text;         /* data: the caller's, with room for
+                                             NGX_MCP_TOPIC_BYTES */
+    ngx_uint_t              missed;       /* events before it were dropped */
+} ngx_mcp_topic_event_t;
+
 /*
- * Reads the next event behind *after that the caller may see into buf, which
- * has room for NGX_MCP_TOPIC_BYTES.  *missed: events in between were dropped.
+ * Reads the next event behind event->position that the caller may see; NULL:
+ * any event.
  *
- *   NGX_OK        the event has *len bytes; *after is its position
+ *   NGX_OK        event has its text and position
  *   NGX_AGAIN     there is none; if "wait", handlers->topic will be called
  *   NGX_DECLINED  the topic was dropped: watch it again
  *   NGX_DONE      the session has ended
  */
 ngx_int_t ngx_mcp_topic_next(ngx_mcp_zone_t *zone, ngx_mcp_caller_t *caller,
-    ngx_mcp_ref_t topic, ngx_uint_t wait, uint64_t *after, u_char *buf,
-    size_t *len, ngx_uint_t *missed);
-
-/*
- * Reads the next event like ngx_mcp_topic_next() with "wait", but for no
- * caller: each event is read.  NGX_OK, NGX_AGAIN or NGX_DECLINED.
- */
-ngx_int_t ngx_mcp_topic_any(ngx_mcp_zone_t *zone, ngx_mcp_ref_t topic,
-    uint64_t *after, u_char *buf, size_t *len, ngx_uint_t *missed);
+    ngx_mcp_ref_t topic, ngx_uint_t wait, ngx_mcp_topic_event_t *event);
 
 /* notes that nobody in this worker waits for the topic any more */
 void ngx_mcp_topic_unwatch(ngx_mcp_zone_t *zone, ngx_mcp_ref_t topic);

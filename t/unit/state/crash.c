@@ -848,7 +848,7 @@ topics(slot_t *m, ngx_uint_t n)
 
         for ( ;; ) {
             before = after;
-            rc = ngx_mcp_topic_next(&zone, env_caller(m->ref), ref, 1, &after,
+            rc = env_topic_next_one(&zone, env_caller(m->ref), ref, 1, &after,
                                     buf, &len, &missed);
             if (rc != NGX_OK) {
                 break;

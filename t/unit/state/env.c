@@ -241,6 +241,30 @@ env_half_end(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session)
 }
 
 
+ngx_int_t
+env_topic_next_one(ngx_mcp_zone_t *zone, ngx_mcp_caller_t *caller,
+    ngx_mcp_ref_t topic, ngx_uint_t wait, uint64_t *after, u_char *buf,
+    size_t *len, ngx_uint_t *missed)
+{
+    ngx_int_t              rc;
+    ngx_mcp_topic_event_t  event;
+
+    event.position = *after;
+    event.text.data = buf;
+
+    rc = ngx_mcp_topic_next(zone, caller, topic, wait, &event);
+
+    *after = event.position;
+    *missed = event.missed;
+
+    if (rc == NGX_OK) {
+        *len = event.text.len;
+    }
+
+    return rc;
+}
+
+
 ngx_str_t
 env_str(const char *text)
 {

@@ -107,6 +107,11 @@ void env_timers(void);
 ngx_uint_t env_differs(ngx_mcp_zone_sh_t *before, ngx_mcp_zone_sh_t *after,
     const char *why);
 
+/* reads the next event of a topic behind *after into buf */
+ngx_int_t env_topic_next_one(ngx_mcp_zone_t *zone, ngx_mcp_caller_t *caller,
+    ngx_mcp_ref_t topic, ngx_uint_t wait, uint64_t *after, u_char *buf,
+    size_t *len, ngx_uint_t *missed);
+
 /* sends to all groups that match, and counts their sessions */
 ngx_int_t env_tell(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
     ngx_str_t *tenant, ngx_mcp_event_t *event, ngx_uint_t *addressed);

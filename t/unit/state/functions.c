@@ -1658,7 +1658,7 @@ alone_topic_tests(void)
 
     after = NGX_MCP_TOPIC_BEGIN;
     ok(ngx_mcp_topic_watch(&zone, &ann, &t, &ref, &after) == NGX_OK
-       && ngx_mcp_topic_next(&zone, &ann, ref, 1, &after, buf, &len, &missed)
+       && env_topic_next_one(&zone, &ann, ref, 1, &after, buf, &len, &missed)
           == NGX_AGAIN, "who waits makes it");
     ok(ngx_mcp_topic_wanted(&zone, &endpoint, &tenant, &uri) == NGX_OK
        && ngx_mcp_topics_wanted(&zone, &endpoint, &tenant) == NGX_OK,
@@ -1671,9 +1671,9 @@ alone_topic_tests(void)
     e.nparts = 1;
     e.identity = bob.identity;
     (void) ngx_mcp_topic_add(&zone, &endpoint, NULL, &t, &e, NULL);
-    ok(ngx_mcp_topic_next(&zone, &ann, ref, 1, &after, buf, &len, &missed)
+    ok(env_topic_next_one(&zone, &ann, ref, 1, &after, buf, &len, &missed)
        == NGX_AGAIN, "not what is for another");
-    ok(ngx_mcp_topic_next(&zone, &bob, ref, 0, &at, buf, &len, &missed)
+    ok(env_topic_next_one(&zone, &bob, ref, 0, &at, buf, &len, &missed)
        == NGX_OK && len == 7, "who gets it");
 
     cursor = (ngx_mcp_topic_cursor_t) { 0 };
@@ -1686,7 +1686,7 @@ alone_topic_tests(void)
     t.uri = env_str("u:b");
     after = NGX_MCP_TOPIC_BEGIN;
     ok(ngx_mcp_topic_watch(&zone, &ann, &t, &more, &after) == NGX_OK
-       && ngx_mcp_topic_next(&zone, &ann, more, 1, &after, buf, &len, &missed)
+       && env_topic_next_one(&zone, &ann, more, 1, &after, buf, &len, &missed)
           == NGX_AGAIN, "another one");
     t.uri = env_str("u:c");
     bob.share = env_str("new");
@@ -1698,7 +1698,7 @@ alone_topic_tests(void)
     ok(ngx_mcp_topic_watch(&zone, &bob, &t, &more, &after) == NGX_OK,
        "one that nobody waits for goes");
     after = 0;
-    ok(ngx_mcp_topic_next(&zone, &ann, ref, 1, &after, buf, &len, &missed)
+    ok(env_topic_next_one(&zone, &ann, ref, 1, &after, buf, &len, &missed)
        == NGX_DECLINED, "which is said");
 
     env_time(ngx_current_msec + NGX_MCP_TOPIC_IDLE + 1);
@@ -4145,7 +4145,7 @@ asked_tests(void)
 
     rc = ngx_mcp_outbox_send(&zone, &post);
     ok(rc == NGX_AGAIN, "not all are examined in one turn");
-    ok(ngx_mcp_topic_next(&zone, env_caller(a), topic, 1, &after, buf, &len,
+    ok(env_topic_next_one(&zone, env_caller(a), topic, 1, &after, buf, &len,
                           &missed) == NGX_AGAIN, "the last one not yet");
 
     for (turns = 0; rc == NGX_AGAIN && turns < 100; turns++) {
@@ -4154,7 +4154,7 @@ asked_tests(void)
 
     ok(rc == NGX_OK && turns && turns < 4, "but in %u more",
        (unsigned) turns);
-    ok(ngx_mcp_topic_next(&zone, env_caller(a), topic, 1, &after, buf, &len,
+    ok(env_topic_next_one(&zone, env_caller(a), topic, 1, &after, buf, &len,
                           &missed) == NGX_OK && len == 5, "it has the event");
     ok(zone.sh->used[NGX_MCP_ITEM] == 0, "nothing is left");
 
@@ -4874,7 +4874,7 @@ kept_of(ngx_mcp_ref_t ref, const char *uri, uint64_t *after)
     any = 0;
 
     for ( ;; ) {
-        rc = ngx_mcp_topic_next(&zone, env_caller(ref), t, 1, after, buf,
+        rc = env_topic_next_one(&zone, env_caller(ref), t, 1, after, buf,
                                 &len, &missed);
         any |= missed;
 
@@ -5064,7 +5064,7 @@ share_tests(void)
          */
 
         if (i >= 5000) {
-            (void) ngx_mcp_topic_next(&zone, env_caller(b), ref, 1, &after,
+            (void) env_topic_next_one(&zone, env_caller(b), ref, 1, &after,
                                       buf, &len,
                                       &missed);
         }
@@ -5486,7 +5486,7 @@ topic_tests(void)
        "another session's share");
     t.uri = env_str("file:///z");
     ok(ngx_mcp_topic_watch(&zone, env_caller(b), &t, &more, &after) == NGX_OK
-       && ngx_mcp_topic_next(&zone, env_caller(b), more, 1, &after, buf, &len,
+       && env_topic_next_one(&zone, env_caller(b), more, 1, &after, buf, &len,
                              &missed)
           == NGX_AGAIN, "one in place of another");
     t.uri = env_str("file:///y");
@@ -5497,7 +5497,7 @@ topic_tests(void)
     t.uri = env_str("file:///x");
     t.share = 3;
 
-    while (ngx_mcp_topic_next(&zone, env_caller(a), ref, 1, &after, buf, &len,
+    while (env_topic_next_one(&zone, env_caller(a), ref, 1, &after, buf, &len,
                               &missed)
            == NGX_OK) { /* void */ }
 
@@ -5947,10 +5947,10 @@ restart_tests(void)
     after = NGX_MCP_TOPIC_BEGIN;
     ok(ngx_mcp_topic_watch(&zone, env_caller(ref[0]), &t, &watch, &after)
        == NGX_OK
-       && ngx_mcp_topic_next(&zone, env_caller(ref[0]), watch, 9, &after, buf,
+       && env_topic_next_one(&zone, env_caller(ref[0]), watch, 9, &after, buf,
                              &len, &missed)
           == NGX_OK
-       && ngx_mcp_topic_next(&zone, env_caller(ref[0]), watch, 9, &after, buf,
+       && env_topic_next_one(&zone, env_caller(ref[0]), watch, 9, &after, buf,
                              &len, &missed)
           == NGX_AGAIN, "a topic of another session's share");
     t.uri = env_str("file:///second");

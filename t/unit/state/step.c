@@ -786,7 +786,7 @@ op_topic_wait(void)
                             &after)
         == NGX_OK)
     {
-        (void) ngx_mcp_topic_next(&zone, env_caller(victim), ref, 1, &after,
+        (void) env_topic_next_one(&zone, env_caller(victim), ref, 1, &after,
                                   buf, &len, &missed);
         ngx_mcp_topic_unwatch(&zone, ref);
     }
