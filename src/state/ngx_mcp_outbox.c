@@ -10,7 +10,7 @@
 /* limits of one hold of the lock: targets, blocks, journal bytes of each */
 #define NGX_MCP_SEND_TARGETS    32
 #define NGX_MCP_SEND_BLOCKS     256
-#define NGX_MCP_SEND_JOURNAL    4096
+#define NGX_MCP_SEND_JOURNAL    8192
 
 /* groups, or items, examined under one hold of the lock */
 #define NGX_MCP_SEND_LOOK       64
