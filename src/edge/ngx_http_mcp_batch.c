@@ -118,6 +118,7 @@ ngx_http_mcp_batch_scan(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
     }
 
     batch->r = r;
+    batch->phase = r->phase_handler;
 
     batch->turn.handler = ngx_http_mcp_batch_turn;
     batch->turn.data = batch;
@@ -241,13 +242,6 @@ ngx_http_mcp_batch_requests(ngx_http_mcp_batch_t *batch)
     }
 
     return n;
-}
-
-
-void
-ngx_http_mcp_batch_phase(ngx_http_mcp_batch_t *batch)
-{
-    batch->phase = batch->r->phase_handler;
 }
 
 

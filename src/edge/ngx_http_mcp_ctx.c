@@ -16,15 +16,9 @@ ngx_http_mcp_client_t  *ngx_http_mcp_client_default;
 
 
 ngx_http_mcp_ctx_t *
-ngx_http_mcp_get_ctx(ngx_http_request_t *r, ngx_http_mcp_loc_conf_t *mlcf)
+ngx_http_mcp_make_ctx(ngx_http_request_t *r, ngx_http_mcp_loc_conf_t *mlcf)
 {
     ngx_http_mcp_ctx_t  *ctx;
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_module);
-
-    if (ctx) {
-        return ctx;
-    }
 
     ctx = ngx_pcalloc(r->pool, sizeof(ngx_http_mcp_ctx_t));
     if (ctx == NULL) {
@@ -178,35 +172,42 @@ ngx_int_t
 ngx_http_mcp_ctx_value(ngx_http_request_t *r, ngx_mcp_message_t *m,
     ngx_mcp_path_e path, ngx_str_t *value)
 {
-    size_t     i;
-    ngx_str_t  raw;
-
     if (m->json.members[path].type != NGX_MCP_JSON_STRING) {
-        return NGX_OK;
-    }
-
-    raw = ngx_mcp_message_member(m, path);
-
-    if (memchr(raw.data, '\\', raw.len) == NULL
-        && memchr(raw.data, 0x7f, raw.len) == NULL)
-    {
-        /* other control characters are not JSON */
-
-        value->data = raw.data + 1;
-        value->len = raw.len - 2;
-
         return NGX_OK;
     }
 
     *value = ngx_mcp_message_string(m, path, r->pool);
 
-    if (value->data == NULL) {
-        return NGX_ERROR;
-    }
+    return value->data ? ngx_http_mcp_printable(r->pool, value) : NGX_ERROR;
+}
+
+
+ngx_int_t
+ngx_http_mcp_printable(ngx_pool_t *pool, ngx_str_t *value)
+{
+    u_char  *p;
+    size_t   i;
 
     for (i = 0; i < value->len; i++) {
         if (value->data[i] < 0x20 || value->data[i] == 0x7f) {
-            value->data[i] = '?';
+            break;
+        }
+    }
+
+    if (i == value->len) {
+        return NGX_OK;
+    }
+
+    p = ngx_pstrdup(pool, value);
+    if (p == NULL) {
+        return NGX_ERROR;
+    }
+
+    value->data = p;
+
+    for ( /* void */ ; i < value->len; i++) {
+        if (p[i] < 0x20 || p[i] == 0x7f) {
+            p[i] = '?';
         }
     }
 

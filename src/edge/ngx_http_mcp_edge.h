@@ -28,9 +28,20 @@ ngx_int_t ngx_http_mcp_content_handler(ngx_http_request_t *r);
 /* the manner of clients that are not known yet; set before workers start */
 extern ngx_http_mcp_client_t  *ngx_http_mcp_client_default;
 
-/* returns the context of a request, made if there is none; NULL: no memory */
-ngx_http_mcp_ctx_t *ngx_http_mcp_get_ctx(ngx_http_request_t *r,
+/* return the context of a request, which the first makes; NULL: no memory */
+ngx_http_mcp_ctx_t *ngx_http_mcp_make_ctx(ngx_http_request_t *r,
     ngx_http_mcp_loc_conf_t *mlcf);
+
+static ngx_inline ngx_http_mcp_ctx_t *
+ngx_http_mcp_get_ctx(ngx_http_request_t *r, ngx_http_mcp_loc_conf_t *mlcf)
+{
+    ngx_http_mcp_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_module);
+
+    return ctx ? ctx : ngx_http_mcp_make_ctx(r, mlcf);
+}
+
 
 /* sets *scope to a message's values, in r->pool; NGX_OK or NGX_ERROR */
 ngx_int_t ngx_http_mcp_scan_scope(ngx_http_request_t *r, ngx_mcp_message_t *m,
@@ -42,6 +53,12 @@ ngx_int_t ngx_http_mcp_scan_scope(ngx_http_request_t *r, ngx_mcp_message_t *m,
  */
 ngx_int_t ngx_http_mcp_ctx_value(ngx_http_request_t *r, ngx_mcp_message_t *m,
     ngx_mcp_path_e path, ngx_str_t *value);
+
+/*
+ * Replaces control characters of a value by "?"; a value with such characters
+ * is copied to the pool.  NGX_OK or NGX_ERROR.
+ */
+ngx_int_t ngx_http_mcp_printable(ngx_pool_t *pool, ngx_str_t *value);
 
 /* sets the header values of the context (ngx_http_mcp_headers_in.c) */
 void ngx_http_mcp_read_headers(ngx_http_request_t *r,
@@ -317,17 +334,15 @@ ngx_int_t ngx_http_mcp_notification_send(ngx_http_request_t *r,
  */
 
 /*
- * Parses the elements.  A fault for which the whole batch is refused is noted
- * in the context.  NGX_OK or NGX_ERROR (no memory).
+ * Parses the elements, which begin again behind the phase handler that runs
+ * now.  A fault for which the whole batch is refused is noted in the context.
+ * NGX_OK or NGX_ERROR (no memory).
  */
 ngx_int_t ngx_http_mcp_batch_scan(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx);
 
 /* returns how many of the elements are requests */
 ngx_uint_t ngx_http_mcp_batch_requests(struct ngx_http_mcp_batch_s *batch);
-
-/* notes the phase handler that runs now: elements begin again behind it */
-void ngx_http_mcp_batch_phase(struct ngx_http_mcp_batch_s *batch);
 
 /* runs in the precontent phase, before all other handlers of it */
 ngx_int_t ngx_http_mcp_batch_handler(ngx_http_request_t *r);

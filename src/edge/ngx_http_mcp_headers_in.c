@@ -74,6 +74,9 @@ ngx_http_mcp_read_headers(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
                 ngx_http_mcp_parse_accept(&h->value, &json, &sse);
                 accepts = 1;
 
+            } else if (ngx_memcmp(h->lowcase_key, "cookie", 6) == 0) {
+                ctx->cookies = 1;
+
             } else if (ngx_memcmp(h->lowcase_key, "origin", 6) == 0) {
                 was = ngx_http_mcp_read_header(&ctx->header_origin, h);
 

@@ -321,6 +321,7 @@ typedef struct {
     unsigned                    failed:1;       /* an upstream answered with an
                                                    error of any code */
     unsigned                    origins_differ:1;  /* Origin came twice */
+    unsigned                    cookies:1;      /* there is a Cookie header */
     unsigned                    origin_ok:1;
     unsigned                    tool_error:1;
     unsigned                    background:1;

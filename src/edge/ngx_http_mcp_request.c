@@ -88,11 +88,6 @@ ngx_http_mcp_preaccess_handler(ngx_http_request_t *r)
     }
 
     if (ctx->scanned) {
-
-        if (ctx->batch) {
-            ngx_http_mcp_batch_phase(ctx->batch);
-        }
-
         return NGX_DECLINED;
     }
 
@@ -386,8 +381,8 @@ ngx_http_mcp_pending_delete_send(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
 
 
 /*
- * Reads and scans the body, then goes on with the phases; a fault of the body
- * is noted in the context.  The preaccess handler returns what this returns.
+ * Reads and scans the body; a fault of the body is noted in the context.  The
+ * preaccess handler returns what this returns.
  */
 
 static ngx_int_t
@@ -396,8 +391,6 @@ ngx_http_mcp_read_body(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
     size_t                     size;
     ngx_int_t                  rc;
     ngx_http_core_loc_conf_t  *clcf;
-
-    ctx->reading = 1;
 
     r->request_body_in_single_buf = 1;
 
@@ -424,9 +417,20 @@ ngx_http_mcp_read_body(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
         return rc;
     }
 
-    ngx_http_finalize_request(r, NGX_DONE);
+    if (!ctx->scanned) {
+        ctx->reading = 1;
 
-    return NGX_DONE;
+        ngx_http_finalize_request(r, NGX_DONE);
+
+        return NGX_DONE;
+    }
+
+    /* it was there, as most bodies are: the phases just go on */
+
+    r->main->count--;
+
+    return ngx_http_mcp_scan(r, ctx) == NGX_OK
+           ? NGX_DECLINED : NGX_HTTP_INTERNAL_SERVER_ERROR;
 }
 
 
@@ -437,17 +441,19 @@ ngx_http_mcp_body_handler(ngx_http_request_t *r)
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_module);
 
-    ctx->reading = 0;
     ctx->scanned = 1;
 
-    if (ngx_http_mcp_gather_body(r, ctx) != NGX_OK
-        || ngx_http_mcp_scan(r, ctx) != NGX_OK)
-    {
+    if (!ctx->reading) {
+        return;
+    }
+
+    ctx->reading = 0;
+
+    if (ngx_http_mcp_scan(r, ctx) != NGX_OK) {
         ngx_http_finalize_request(r, NGX_HTTP_INTERNAL_SERVER_ERROR);
         return;
     }
 
-    r->preserve_body = 1;
     r->write_event_handler = ngx_http_core_run_phases;
 
     ngx_http_core_run_phases(r);
@@ -525,8 +531,11 @@ ngx_http_mcp_scan(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 {
     ngx_int_t  rc;
 
+    r->preserve_body = 1;
+
     ctx->message = ngx_palloc(r->pool, sizeof(ngx_mcp_message_t));
-    if (ctx->message == NULL) {
+
+    if (ctx->message == NULL || ngx_http_mcp_gather_body(r, ctx) != NGX_OK) {
         return NGX_ERROR;
     }
 

@@ -422,8 +422,6 @@ ngx_http_mcp_tool_denied(void *data, ngx_str_t *name)
 ngx_uint_t
 ngx_http_mcp_list_private(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 {
-    ngx_str_t  cookie;
-
     if (ctx->caller.list_key.len > NGX_MCP_LIST_KEY_MAX) {
         return 1;
     }
@@ -432,8 +430,6 @@ ngx_http_mcp_list_private(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
         return 0;
     }
 
-    ngx_str_set(&cookie, "Cookie");
-
     return ctx->conf->bind != NULL || r->headers_in.authorization != NULL
-           || ngx_http_mcp_find_header(r, &cookie) != NULL;
+           || ctx->cookies;
 }

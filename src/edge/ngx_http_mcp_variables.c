@@ -45,8 +45,6 @@ static ngx_int_t ngx_http_mcp_value_events_sent(ngx_http_request_t *r,
 static ngx_int_t ngx_http_mcp_value_number(ngx_http_request_t *r,
     ngx_int_t number, ngx_str_t *value);
 
-static ngx_int_t ngx_http_mcp_variable_set(ngx_http_request_t *r,
-    ngx_http_variable_value_t *v, ngx_str_t *value);
 static ngx_int_t ngx_http_mcp_variable_encode(ngx_pool_t *pool,
     ngx_http_variable_value_t *v, ngx_uint_t slash);
 
@@ -117,9 +115,17 @@ ngx_http_mcp_variable(ngx_http_request_t *r, ngx_http_variable_value_t *v,
         return NGX_ERROR;
     }
 
-    if (ngx_http_mcp_variable_set(r, v, &value) != NGX_OK) {
+    /* a value from elsewhere, such as a tenant, may hold any byte */
+
+    if (ngx_http_mcp_printable(r->pool, &value) != NGX_OK) {
         return NGX_ERROR;
     }
+
+    v->valid = 1;
+    v->no_cacheable = 0;
+    v->not_found = 0;
+    v->len = value.len;
+    v->data = value.data;
 
     return ctx->encoded ? ngx_http_mcp_variable_encode(r->pool, v, var->slash)
                         : NGX_OK;
@@ -293,46 +299,6 @@ ngx_http_mcp_value_number(ngx_http_request_t *r, ngx_int_t number,
     }
 
     value->len = ngx_sprintf(value->data, "%i", number) - value->data;
-
-    return NGX_OK;
-}
-
-
-static ngx_int_t
-ngx_http_mcp_variable_set(ngx_http_request_t *r, ngx_http_variable_value_t *v,
-    ngx_str_t *value)
-{
-    u_char  *p;
-    size_t   i;
-
-    v->valid = 1;
-    v->no_cacheable = 0;
-    v->not_found = 0;
-    v->len = value->len;
-    v->data = value->data;
-
-    for (i = 0; i < value->len; i++) {
-
-        if (value->data[i] >= 0x20 && value->data[i] != 0x7f) {
-            continue;
-        }
-
-        /* a value from elsewhere, such as a tenant, may hold any byte */
-
-        p = ngx_pstrdup(r->pool, value);
-        if (p == NULL) {
-            return NGX_ERROR;
-        }
-
-        for ( /* void */ ; i < value->len; i++) {
-            if (p[i] < 0x20 || p[i] == 0x7f) {
-                p[i] = '?';
-            }
-        }
-
-        v->data = p;
-        break;
-    }
 
     return NGX_OK;
 }

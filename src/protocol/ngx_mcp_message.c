@@ -200,6 +200,13 @@ ngx_mcp_message_string(ngx_mcp_message_t *m, ngx_mcp_path_e path,
 
     raw = ngx_mcp_message_member(m, path);
 
+    if (memchr(raw.data, '\\', raw.len) == NULL) {
+        value.data = raw.data + 1;
+        value.len = raw.len - 2;
+
+        return value;
+    }
+
     value.data = ngx_pnalloc(pool, raw.len);
     if (value.data == NULL) {
         return value;

@@ -119,8 +119,9 @@ ngx_int_t ngx_mcp_message_parse_client(ngx_mcp_message_t *m, ngx_str_t *text,
     ngx_mcp_json_span(&(m)->json, path, (m)->text.data)
 
 /*
- * Decodes a member that is a JSON string into pool.  data NULL: the member is
- * absent or no string, or there is no memory.
+ * Decodes a member that is a JSON string; the value is in the message's text,
+ * or in pool if it has escapes.  data NULL: the member is absent or no string,
+ * or there is no memory.
  */
 ngx_str_t ngx_mcp_message_string(ngx_mcp_message_t *m, ngx_mcp_path_e path,
     ngx_pool_t *pool);
