@@ -162,15 +162,24 @@ static ngx_int_t
 ngx_http_mcp_call_dispatch(ngx_http_mcp_call_t *call,
     ngx_http_mcp_reply_t *reply)
 {
-    ngx_int_t    rc;
-    ngx_uint_t   i;
+    uint32_t                   method;
+    ngx_int_t                  rc;
+    ngx_http_mcp_answerer_t  **answerer;
 
     ngx_memzero(reply, sizeof(ngx_http_mcp_reply_t));
 
     rc = NGX_DECLINED;
+    method = NGX_HTTP_MCP_METHOD(call->message->method_code);
 
-    for (i = 0; rc == NGX_DECLINED && ngx_http_mcp_answerers[i]; i++) {
-        call->answerer = ngx_http_mcp_answerers[i];
+    for (answerer = ngx_http_mcp_answerers;
+         rc == NGX_DECLINED && *answerer;
+         answerer++)
+    {
+        if ((*answerer)->methods && !((*answerer)->methods & method)) {
+            continue;
+        }
+
+        call->answerer = *answerer;
         rc = call->answerer->start(call, reply);
     }
 

@@ -115,7 +115,18 @@ typedef struct {
 
     /* the call ends when its client leaves: it could not be resumed */
     ngx_uint_t                unresumable;
+
+    /* bits of the methods for which start() is called; 0: for all */
+    uint32_t                  methods;
 } ngx_http_mcp_answerer_t;
+
+#define NGX_HTTP_MCP_METHOD(code)  ((uint32_t) 1 << (code))
+
+#define NGX_HTTP_MCP_METHODS_LIST                                             \
+    (NGX_HTTP_MCP_METHOD(NGX_MCP_METHOD_TOOLS_LIST)                           \
+     | NGX_HTTP_MCP_METHOD(NGX_MCP_METHOD_PROMPTS_LIST)                       \
+     | NGX_HTTP_MCP_METHOD(NGX_MCP_METHOD_RESOURCES_LIST)                     \
+     | NGX_HTTP_MCP_METHOD(NGX_MCP_METHOD_RESOURCES_TEMPLATES_LIST))
 
 
 /* functions of a batch that its calls use */

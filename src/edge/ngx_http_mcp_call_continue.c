@@ -84,7 +84,8 @@ ngx_http_mcp_answerer_t  ngx_http_mcp_call_continue = {
     ngx_http_mcp_continue_room,
     NULL,                                  /* headers */
     NULL,                                  /* wake */
-    0
+    0,                                     /* unresumable */
+    0                                      /* methods */
 };
 
 

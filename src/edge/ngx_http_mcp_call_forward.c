@@ -128,7 +128,8 @@ ngx_http_mcp_answerer_t  ngx_http_mcp_call_forward = {
     ngx_http_mcp_forward_room,
     ngx_http_mcp_forward_headers,
     ngx_http_mcp_forward_wake,
-    0
+    0,                                     /* unresumable */
+    0                                      /* methods */
 };
 
 /* the answerer for a call that is sent, but that the module answers itself */
@@ -140,7 +141,8 @@ static ngx_http_mcp_answerer_t  ngx_http_mcp_call_syncing = {
     ngx_http_mcp_forward_room,
     NULL,
     ngx_http_mcp_forward_wake,
-    0
+    0,                                     /* unresumable */
+    0                                      /* methods */
 };
 
 

@@ -113,7 +113,8 @@ static ngx_http_mcp_answerer_t  ngx_http_mcp_call_gathering = {
     NULL,
     ngx_http_mcp_gather_headers,
     NULL,
-    0
+    0,                                     /* unresumable */
+    0                                      /* methods */
 };
 
 

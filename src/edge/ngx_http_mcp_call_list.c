@@ -31,7 +31,8 @@ typedef struct {
 
 static ngx_int_t ngx_http_mcp_list_start(ngx_http_mcp_call_t *call,
     ngx_http_mcp_reply_t *reply);
-static ngx_uint_t ngx_http_mcp_list_passing(ngx_http_mcp_call_t *call);
+static ngx_uint_t ngx_http_mcp_list_passing(ngx_http_mcp_call_t *call,
+    ngx_uint_t kind);
 static ngx_int_t ngx_http_mcp_list_get(ngx_http_mcp_call_t *call,
     ngx_uint_t partial, ngx_http_mcp_reply_t *reply);
 static ngx_mcp_page_t *ngx_http_mcp_list_page(ngx_http_mcp_call_t *call,
@@ -58,15 +59,16 @@ ngx_http_mcp_answerer_t  ngx_http_mcp_call_list = {
     NULL,
     NULL,
     NULL,
-    0
+    0,                                     /* unresumable */
+    NGX_HTTP_MCP_METHODS_LIST
 };
 
 
 static ngx_int_t
 ngx_http_mcp_list_start(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
 {
-    ngx_int_t            rc, kind;
-    ngx_uint_t           own_lists;
+    ngx_int_t            rc;
+    ngx_uint_t           kind, own_lists;
     ngx_mcp_ref_t        none;
     ngx_http_mcp_ctx_t  *ctx;
 
@@ -74,16 +76,14 @@ ngx_http_mcp_list_start(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
 
     kind = ngx_http_mcp_list_kind(call);
 
-    if (ngx_http_mcp_list_passing(call)) {
+    if (ngx_http_mcp_list_passing(call, kind)) {
         call->passing = 1;
         call->forgotten = ngx_mcp_lists_forgotten(ctx->conf->zone);
 
         return ngx_http_mcp_list_get(call, 0, reply);
     }
 
-    if (kind == NGX_ERROR
-        || !ngx_http_mcp_list_cache_keeps(&ctx->conf->bridge, kind))
-    {
+    if (!ngx_http_mcp_list_cache_keeps(&ctx->conf->bridge, kind)) {
         return NGX_DECLINED;
     }
 
@@ -129,18 +129,13 @@ ngx_http_mcp_list_start(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
 /* returns whether the list may be cached when it passes, if it is public */
 
 static ngx_uint_t
-ngx_http_mcp_list_passing(ngx_http_mcp_call_t *call)
+ngx_http_mcp_list_passing(ngx_http_mcp_call_t *call, ngx_uint_t kind)
 {
-    ngx_int_t         kind;
     ngx_str_t         params, name, value;
     static ngx_str_t  meta = ngx_string("_meta");
     static ngx_str_t  cursor = ngx_string("cursor");
 
-    kind = ngx_http_mcp_list_kind(call);
-
-    if (kind == NGX_ERROR
-        || !(call->ctx->conf->bridge.lists_passing & NGX_MCP_LIST_BIT(kind)))
-    {
+    if (!(call->ctx->conf->bridge.lists_passing & NGX_MCP_LIST_BIT(kind))) {
         return 0;
     }
 

@@ -54,7 +54,11 @@ ngx_http_mcp_answerer_t  ngx_http_mcp_call_local = {
     NULL,
     NULL,
     NULL,
-    0
+    0,                                     /* unresumable */
+    NGX_HTTP_MCP_METHODS_LIST
+    | NGX_HTTP_MCP_METHOD(NGX_MCP_METHOD_SET_LEVEL)
+    | NGX_HTTP_MCP_METHOD(NGX_MCP_METHOD_TOOLS_CALL)
+    | NGX_HTTP_MCP_METHOD(NGX_MCP_METHOD_RESOURCES_READ)
 };
 
 /* the answerer for logging/setLevel, of which upstreams are told */
@@ -66,7 +70,8 @@ static ngx_http_mcp_answerer_t  ngx_http_mcp_call_level = {
     NULL,
     NULL,
     NULL,
-    0
+    0,                                     /* unresumable */
+    0                                      /* methods */
 };
 
 /* the answerer for the tool wait_for_event while it waits */
@@ -78,7 +83,8 @@ static ngx_http_mcp_answerer_t  ngx_http_mcp_call_waiting = {
     NULL,
     NULL,
     NULL,
-    1
+    1,                                     /* unresumable */
+    0                                      /* methods */
 };
 
 

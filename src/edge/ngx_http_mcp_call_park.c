@@ -180,16 +180,21 @@ ngx_http_mcp_call_park_may(ngx_http_mcp_call_t *call)
 static ngx_int_t
 ngx_http_mcp_call_park_capabilities(ngx_http_mcp_call_t *call, ngx_str_t *out)
 {
-    if (ngx_http_mcp_string_copy(call->r->pool, out,
-                                 &call->ctx->caller.capabilities)
-        != NGX_OK)
-    {
+    ngx_str_t  *capabilities;
+
+    ngx_str_null(out);
+
+    capabilities = &call->ctx->caller.capabilities;
+
+    if (capabilities->len <= sizeof("{}") - 1) {
+        return NGX_OK;
+    }
+
+    if (ngx_http_mcp_string_copy(call->r->pool, out, capabilities) != NGX_OK) {
         return NGX_ERROR;
     }
 
-    if (out->len
-        && ngx_mcp_cut(out, ngx_http_mcp_call_park_declare, NULL) == 0)
-    {
+    if (ngx_mcp_cut(out, ngx_http_mcp_call_park_declare, NULL) == 0) {
         ngx_str_null(out);
     }
 

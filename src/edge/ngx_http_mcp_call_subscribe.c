@@ -45,7 +45,9 @@ ngx_http_mcp_answerer_t  ngx_http_mcp_call_subscription = {
     NULL,
     NULL,
     NULL,
-    0
+    0,                                     /* unresumable */
+    NGX_HTTP_MCP_METHOD(NGX_MCP_METHOD_SUBSCRIBE)
+    | NGX_HTTP_MCP_METHOD(NGX_MCP_METHOD_UNSUBSCRIBE)
 };
 
 /* the answerer while the feeds of a topic are being connected */
@@ -57,7 +59,8 @@ static ngx_http_mcp_answerer_t  ngx_http_mcp_call_feeds = {
     NULL,
     NULL,
     NULL,
-    0
+    0,                                     /* unresumable */
+    0                                      /* methods */
 };
 
 
@@ -71,12 +74,6 @@ ngx_http_mcp_subscription_start(ngx_http_mcp_call_t *call,
     ngx_mcp_topic_t           topic;
     ngx_http_mcp_loc_conf_t  *mlcf;
     ngx_http_mcp_upstream_t  *u;
-
-    if (call->message->method_code != NGX_MCP_METHOD_SUBSCRIBE
-        && call->message->method_code != NGX_MCP_METHOD_UNSUBSCRIBE)
-    {
-        return NGX_DECLINED;
-    }
 
     mlcf = call->ctx->conf;
 
