@@ -462,11 +462,12 @@ ngx_http_mcp_call_unregister(ngx_http_mcp_call_t *call)
 
     if (call->registered) {
         call->registered = 0;
-        ngx_mcp_call_close(call->ctx->conf->zone, call->record.ref);
 
         if (call->park) {
             ngx_http_mcp_call_park_end(call);
         }
+
+        ngx_mcp_call_close(call->ctx->conf->zone, call->record.ref);
     }
 
     if (call->local) {
@@ -771,6 +772,11 @@ ngx_http_mcp_call_reply(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
     }
 
     if (text.len) {
+
+        if (call->ctx->client->sessionless) {
+            ngx_http_mcp_call_unregister(call);
+        }
+
         ngx_http_mcp_call_deliver(call, &text, NGX_MCP_EVENT_RESPONSE,
                                   NGX_MCP_LEVEL_UNSET);
         ngx_http_mcp_call_unregister(call);
@@ -962,7 +968,15 @@ ngx_http_mcp_call_deliver(ngx_http_mcp_call_t *call, ngx_str_t *text,
         return;
     }
 
+    if (flags & NGX_MCP_EVENT_RESPONSE && call->park) {
+        ngx_http_mcp_call_park_end(call);
+    }
+
     rc = ngx_mcp_log_call(mlcf->zone, call->record.ref, &event, &cursor);
+
+    if (flags & NGX_MCP_EVENT_RESPONSE && rc != NGX_DECLINED) {
+        call->registered = 0;
+    }
 
     if (rc == NGX_ERROR && flags & NGX_MCP_EVENT_REQUEST) {
         ngx_http_mcp_call_park_lost(call);

@@ -323,6 +323,18 @@ ngx_mcp_call_moved(ngx_mcp_zone_t *zone, ngx_mcp_call_t *call)
 }
 
 
+/* a client may send its next request as soon as it has the answer */
+
+ngx_int_t
+ngx_mcp_log_call(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call,
+    ngx_mcp_event_t *event, ngx_mcp_cursor_t *cursor)
+{
+    return ngx_mcp_log_own(zone, call, event, cursor,
+                           event->flags & NGX_MCP_EVENT_RESPONSE
+                           ? ngx_mcp_call_finish_locked : NULL);
+}
+
+
 void
 ngx_mcp_call_close(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call)
 {

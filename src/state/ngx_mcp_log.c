@@ -15,8 +15,6 @@ static void ngx_mcp_log_miss_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_group_sh_t *g, ngx_mcp_target_sh_t *target, ngx_uint_t level);
 static ngx_mcp_event_sh_t *ngx_mcp_log_add_group_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_group_sh_t *g, ngx_mcp_log_input_t *in);
-static ngx_int_t ngx_mcp_log_own(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
-    ngx_mcp_event_t *event, ngx_mcp_cursor_t *cursor);
 static ngx_mcp_event_sh_t *ngx_mcp_log_evictable_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s, ngx_mcp_call_sh_t *c);
 static ngx_mcp_event_sh_t *ngx_mcp_channels_evictable_locked(
@@ -45,15 +43,7 @@ ngx_int_t
 ngx_mcp_log_session(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_mcp_event_t *event)
 {
-    return ngx_mcp_log_own(zone, session, event, NULL);
-}
-
-
-ngx_int_t
-ngx_mcp_log_call(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call,
-    ngx_mcp_event_t *event, ngx_mcp_cursor_t *cursor)
-{
-    return ngx_mcp_log_own(zone, call, event, cursor);
+    return ngx_mcp_log_own(zone, session, event, NULL, NULL);
 }
 
 
@@ -120,11 +110,10 @@ ngx_mcp_log_owner_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
 }
 
 
-/* appends to a session's general channel or to a call's */
-
-static ngx_int_t
+ngx_int_t
 ngx_mcp_log_own(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
-    ngx_mcp_event_t *event, ngx_mcp_cursor_t *cursor)
+    ngx_mcp_event_t *event, ngx_mcp_cursor_t *cursor,
+    void (*finish)(ngx_mcp_zone_t *zone, ngx_mcp_call_sh_t *c))
 {
     void                  *owner;
     ngx_int_t              rc;
@@ -175,6 +164,10 @@ ngx_mcp_log_own(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
     }
 
     rc = ngx_mcp_log_channel_locked(zone, owner, &in, fits, cursor);
+
+    if (finish && owner != s) {
+        finish(zone, owner);
+    }
 
     ngx_mcp_zone_unlock(zone);
 

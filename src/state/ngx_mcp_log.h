@@ -173,7 +173,8 @@ ngx_int_t ngx_mcp_call_id(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
  * the session or call has ended; NGX_ERROR: the event is larger than the
  * session's limit, or the zone is full.  Then the event takes a position of
  * the channel without a body, and the reader gets a gap.  *cursor becomes the
- * position behind the event.
+ * position behind the event.  NGX_MCP_EVENT_RESPONSE ends the call as
+ * ngx_mcp_call_close() does, unless NGX_DECLINED is returned.
  */
 ngx_int_t ngx_mcp_log_session(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_mcp_event_t *event);

@@ -182,6 +182,14 @@ void *ngx_mcp_log_owner_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
     ngx_mcp_session_sh_t **session);
 
 /*
+ * Does what ngx_mcp_log_session() and ngx_mcp_log_call() do.  finish: called
+ * for the call before the lock is released; NULL: the call runs on.
+ */
+ngx_int_t ngx_mcp_log_own(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
+    ngx_mcp_event_t *event, ngx_mcp_cursor_t *cursor,
+    void (*finish)(ngx_mcp_zone_t *zone, ngx_mcp_call_sh_t *c));
+
+/*
  * Append an event to the channel of its owner, or an event or (gap) a gap to a
  * group's log.  room: blocks were reserved, and the session has room
  * (ngx_mcp_log_shrink_locked()).  NGX_OK; NGX_ERROR: the event has a position
