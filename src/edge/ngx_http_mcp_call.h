@@ -38,6 +38,7 @@
 
 #include "ngx_http_mcp_module.h"
 #include "ngx_http_mcp_edge.h"
+#include "ngx_http_mcp_list_cache.h"
 #include "ngx_http_mcp_route.h"
 #include "ngx_http_mcp_stream.h"
 
@@ -329,10 +330,14 @@ ngx_int_t ngx_http_mcp_list_kind(ngx_http_mcp_call_t *call);
 void ngx_http_mcp_list_passed(ngx_http_mcp_call_t *call,
     ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *result);
 
-/* why a cursor is refused */
-#define NGX_HTTP_MCP_CURSOR                                                   \
-    "params.cursor is not a cursor of the current list; begin with the first " \
-    "page"
+/*
+ * Makes the reply of the page of a list that the call asks for, without what
+ * the caller may not see; list: kind, version, text and pages count.  framed:
+ * "}}" follows the text.  NGX_OK or NGX_ERROR (no memory).
+ */
+ngx_int_t ngx_http_mcp_call_list_page(ngx_http_mcp_call_t *call,
+    ngx_http_mcp_list_copy_t *list, ngx_uint_t framed,
+    ngx_http_mcp_reply_t *reply);
 
 /*
  * Sets *result to a list of the module's own entries, for a list that no
@@ -342,10 +347,11 @@ ngx_int_t ngx_http_mcp_call_own_list(ngx_http_mcp_call_t *call,
     ngx_str_t *result);
 
 /*
- * Delivers a request or notification of an upstream to the client.  id: of the
- * request; empty: text is a notification.
+ * Delivers a request or notification of an upstream to the client.  Returns
+ * whether text is an answer instead, while the call runs, and sets *id to its
+ * raw id.
  */
-void ngx_http_mcp_call_upstream_message(ngx_http_mcp_call_t *call,
+ngx_uint_t ngx_http_mcp_call_upstream_message(ngx_http_mcp_call_t *call,
     ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text, ngx_str_t *id);
 
 /*

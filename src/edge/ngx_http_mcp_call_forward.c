@@ -635,14 +635,7 @@ ngx_http_mcp_forward_message(ngx_http_mcp_upstream_request_t *ureq,
     forward = call->data;
     json = ureq->x->scan;
 
-    if (call->state != NGX_HTTP_MCP_CALL_RUNNING) {
-        return;
-    }
-
-    id = ngx_mcp_json_span(json, NGX_MCP_PATH_ID, text->data);
-
-    if (json->members[NGX_MCP_PATH_METHOD].type == NGX_MCP_JSON_STRING) {
-        ngx_http_mcp_call_upstream_message(call, ureq, text, &id);
+    if (!ngx_http_mcp_call_upstream_message(call, ureq, text, &id)) {
         return;
     }
 
@@ -736,7 +729,7 @@ ngx_http_mcp_forward_missed(ngx_http_mcp_call_t *call, ngx_str_t *text)
 }
 
 
-void
+ngx_uint_t
 ngx_http_mcp_call_upstream_message(ngx_http_mcp_call_t *call,
     ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text, ngx_str_t *id)
 {
@@ -746,13 +739,25 @@ ngx_http_mcp_call_upstream_message(ngx_http_mcp_call_t *call,
     ngx_pool_t          *pool;
     ngx_http_mcp_ctx_t  *ctx;
 
+    if (call->state != NGX_HTTP_MCP_CALL_RUNNING) {
+        return 0;
+    }
+
+    *id = ngx_mcp_json_span(ureq->x->scan, NGX_MCP_PATH_ID, text->data);
+
+    if (ureq->x->scan->members[NGX_MCP_PATH_METHOD].type
+        != NGX_MCP_JSON_STRING)
+    {
+        return 1;
+    }
+
     ctx = call->ctx;
     pool = NULL;
 
     if (id->len == 0 && !ctx->client->sessionless
         && ngx_http_mcp_upstream_message_duplicate(ureq, &ctx->caller, text))
     {
-        return;
+        return 0;
     }
 
     rc = ctx->client->server_request(ctx, ureq, text, &pool, &out);
@@ -763,7 +768,7 @@ ngx_http_mcp_call_upstream_message(ngx_http_mcp_call_t *call,
             ngx_http_mcp_forward_refuse(call, ureq, id);
         }
 
-        return;
+        return 0;
     }
 
     level = id->len ? NGX_MCP_LEVEL_UNSET
@@ -777,6 +782,8 @@ ngx_http_mcp_call_upstream_message(ngx_http_mcp_call_t *call,
     if (pool) {
         ngx_destroy_pool(pool);
     }
+
+    return 0;
 }
 
 

@@ -98,8 +98,6 @@ static void ngx_http_mcp_gather_learn(ngx_http_mcp_call_t *call,
     ngx_mcp_merge_t *merge);
 static ngx_int_t ngx_http_mcp_gather_page(ngx_http_mcp_call_t *call,
     ngx_mcp_merge_t *merge, ngx_http_mcp_reply_t *reply);
-static ngx_int_t ngx_http_mcp_gather_frame(ngx_http_mcp_call_t *call,
-    ngx_str_t *entries, ngx_str_t *cursor, ngx_http_mcp_reply_t *reply);
 static ngx_int_t ngx_http_mcp_gather_look_up(ngx_http_mcp_call_t *call,
     ngx_http_mcp_reply_t *reply);
 
@@ -407,18 +405,9 @@ ngx_http_mcp_gather_message(ngx_http_mcp_upstream_request_t *ureq,
     call = part->call;
     json = ureq->x->scan;
 
-    if (call->state != NGX_HTTP_MCP_CALL_RUNNING) {
-        return;
-    }
-
-    id = ngx_mcp_json_span(json, NGX_MCP_PATH_ID, text->data);
-
-    if (json->members[NGX_MCP_PATH_METHOD].type == NGX_MCP_JSON_STRING) {
-        ngx_http_mcp_call_upstream_message(call, ureq, text, &id);
-        return;
-    }
-
-    if (ureq->x->status >= NGX_HTTP_SPECIAL_RESPONSE) {
+    if (!ngx_http_mcp_call_upstream_message(call, ureq, text, &id)
+        || ureq->x->status >= NGX_HTTP_SPECIAL_RESPONSE)
+    {
         return;
     }
 
@@ -744,16 +733,7 @@ ngx_http_mcp_gather_answer(ngx_http_mcp_call_t *call,
         }
     }
 
-    if (ngx_http_mcp_gather_page(call, &merge, reply) != NGX_OK) {
-        return NGX_ERROR;
-    }
-
-    if (reply->status) {
-        return NGX_OK;
-    }
-
-    return ngx_http_mcp_list_filter_result(call->r, call->ctx, call->message,
-                                           &reply->result);
+    return ngx_http_mcp_gather_page(call, &merge, reply);
 }
 
 
@@ -891,12 +871,11 @@ static ngx_int_t
 ngx_http_mcp_gather_page(ngx_http_mcp_call_t *call, ngx_mcp_merge_t *merge,
     ngx_http_mcp_reply_t *reply)
 {
-    uint64_t         version, wanted;
-    ngx_str_t        cursor, entries;
-    ngx_uint_t       i, entry, type;
-    ngx_array_t     *pages;
-    ngx_mcp_page_t  *page;
-    u_char           buf[NGX_MCP_CURSOR_LEN];
+    ngx_array_t               *pages;
+    ngx_http_mcp_gather_t     *gather;
+    ngx_http_mcp_list_copy_t   list;
+
+    gather = call->data;
 
     pages = ngx_mcp_pages_split(&merge->text, NGX_MCP_PAGE_SIZE,
                                 NGX_MCP_PAGE_ENTRIES, call->r->pool);
@@ -904,96 +883,20 @@ ngx_http_mcp_gather_page(ngx_http_mcp_call_t *call, ngx_mcp_merge_t *merge,
         return NGX_ERROR;
     }
 
-    page = pages->elts;
-    i = 0;
-    version = 0;
+    ngx_memzero(&list, sizeof(ngx_http_mcp_list_copy_t));
 
-    if (pages->nelts > 1) {
-        version = ((uint64_t) ngx_murmur_hash2(merge->text.data,
-                                               merge->text.len) << 32)
-                  | ngx_crc32_long(merge->text.data, merge->text.len);
+    list.list.kind = gather->kind;
+    list.text = merge->text;
+    list.pages = pages->elts;
+    list.npages = pages->nelts;
+
+    if (list.npages > 1) {
+        list.list.version = ((uint64_t) ngx_murmur_hash2(list.text.data,
+                                                         list.text.len) << 32)
+                            | ngx_crc32_long(list.text.data, list.text.len);
     }
 
-    type = call->message->json.members[NGX_MCP_PATH_CURSOR].type;
-
-    if (type > NGX_MCP_JSON_NULL) {
-        cursor = ngx_mcp_message_string(call->message, NGX_MCP_PATH_CURSOR,
-                                        call->r->pool);
-
-        if (type == NGX_MCP_JSON_STRING && cursor.data
-            && ngx_mcp_cursor_parse(&cursor, &wanted, &entry) == NGX_OK
-            && wanted == version)
-        {
-            for (i = 1; i < pages->nelts; i++) {
-                if (page[i].entry == entry) {
-                    break;
-                }
-            }
-
-        } else {
-            i = pages->nelts;
-        }
-
-        if (i == pages->nelts) {
-            return ngx_http_mcp_reply_error(reply, NGX_HTTP_OK,
-                                            NGX_MCP_INVALID_PARAMS,
-                                            NGX_HTTP_MCP_CURSOR);
-        }
-    }
-
-    entries.data = merge->text.data + page[i].start;
-    entries.len = page[i].end - page[i].start;
-
-    cursor.data = buf;
-    cursor.len = 0;
-
-    if (i + 1 < pages->nelts) {
-        cursor.len = ngx_mcp_cursor_print(buf, version, page[i + 1].entry)
-                     - buf;
-    }
-
-    return ngx_http_mcp_gather_frame(call, &entries, &cursor, reply);
-}
-
-
-static ngx_int_t
-ngx_http_mcp_gather_frame(ngx_http_mcp_call_t *call, ngx_str_t *entries,
-    ngx_str_t *cursor, ngx_http_mcp_reply_t *reply)
-{
-    u_char                 *p;
-    ngx_str_t              *member;
-    ngx_http_mcp_gather_t  *gather;
-
-    gather = call->data;
-    member = ngx_mcp_list_member(gather->kind);
-
-    p = ngx_pnalloc(call->r->pool,
-                    sizeof("{\"\":[],\"nextCursor\":\"\"}") - 1 + member->len
-                    + entries->len + cursor->len);
-    if (p == NULL) {
-        return NGX_ERROR;
-    }
-
-    reply->result.data = p;
-
-    p = ngx_cpymem(p, "{\"", 2);
-    p = ngx_cpymem(p, member->data, member->len);
-    p = ngx_cpymem(p, "\":[", 3);
-    p = ngx_cpymem(p, entries->data, entries->len);
-    *p++ = ']';
-
-    if (cursor->len) {
-        p = ngx_cpymem(p, ",\"nextCursor\":\"",
-                       sizeof(",\"nextCursor\":\"") - 1);
-        p = ngx_cpymem(p, cursor->data, cursor->len);
-        *p++ = '"';
-    }
-
-    *p++ = '}';
-
-    reply->result.len = p - reply->result.data;
-
-    return NGX_OK;
+    return ngx_http_mcp_call_list_page(call, &list, 0, reply);
 }
 
 

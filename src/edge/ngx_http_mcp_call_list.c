@@ -40,10 +40,10 @@ static ngx_mcp_page_t *ngx_http_mcp_list_page(ngx_http_mcp_call_t *call,
 static void ngx_http_mcp_list_log_private(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx);
 static ngx_int_t ngx_http_mcp_list_frame(ngx_http_mcp_call_t *call,
-    ngx_http_mcp_list_copy_t *list, ngx_mcp_page_t *page,
+    ngx_http_mcp_list_copy_t *list, ngx_mcp_page_t *page, ngx_uint_t framed,
     ngx_http_mcp_reply_t *reply);
 static ngx_int_t ngx_http_mcp_list_filter(ngx_http_mcp_call_t *call,
-    ngx_http_mcp_list_copy_t *list, ngx_http_mcp_reply_t *reply);
+    ngx_http_mcp_reply_t *reply);
 static ngx_int_t ngx_http_mcp_list_wait(ngx_http_mcp_call_t *call);
 static void ngx_http_mcp_list_stop(ngx_http_mcp_call_t *call);
 static void ngx_http_mcp_list_ready(void *data);
@@ -235,7 +235,6 @@ ngx_http_mcp_list_get(ngx_http_mcp_call_t *call, ngx_uint_t partial,
     ngx_http_mcp_reply_t *reply)
 {
     ngx_int_t                  rc;
-    ngx_mcp_page_t            *page;
     ngx_pool_cleanup_t        *cln;
     ngx_http_mcp_loc_conf_t   *mlcf;
     ngx_http_mcp_list_copy_t  *list;
@@ -260,29 +259,42 @@ ngx_http_mcp_list_get(ngx_http_mcp_call_t *call, ngx_uint_t partial,
     cln->handler = ngx_http_mcp_list_cache_release;
     cln->data = list;
 
-    page = ngx_http_mcp_list_page(call, list);
+    if (call->passing && ngx_http_mcp_list_page(call, list) == NULL) {
 
-    if (page == NULL && call->passing) {
-
-        /* it may be one of the upstream */
+        /* the cursor may be one of the upstream */
 
         return NGX_DECLINED;
     }
 
+    call->ctx->hint = list->list.hint;
+
+    return ngx_http_mcp_call_list_page(call, list, 1, reply);
+}
+
+
+ngx_int_t
+ngx_http_mcp_call_list_page(ngx_http_mcp_call_t *call,
+    ngx_http_mcp_list_copy_t *list, ngx_uint_t framed,
+    ngx_http_mcp_reply_t *reply)
+{
+    ngx_mcp_page_t  *page;
+
+    page = ngx_http_mcp_list_page(call, list);
+
     if (page == NULL) {
         return ngx_http_mcp_reply_error(reply, NGX_HTTP_OK,
                                         NGX_MCP_INVALID_PARAMS,
-                                        NGX_HTTP_MCP_CURSOR);
+                                        "params.cursor is not a cursor of the "
+                                        "current list; begin with the first "
+                                        "page");
     }
 
-    call->ctx->hint = list->list.hint;
-
-    if (ngx_http_mcp_list_frame(call, list, page, reply) != NGX_OK) {
+    if (ngx_http_mcp_list_frame(call, list, page, framed, reply) != NGX_OK) {
         return NGX_ERROR;
     }
 
     return ngx_http_mcp_list_filtered(call->ctx, call->message)
-           ? ngx_http_mcp_list_filter(call, list, reply) : NGX_OK;
+           ? ngx_http_mcp_list_filter(call, reply) : NGX_OK;
 }
 
 
@@ -312,7 +324,8 @@ ngx_http_mcp_list_page(ngx_http_mcp_call_t *call,
     cursor = ngx_mcp_message_string(call->message, NGX_MCP_PATH_CURSOR,
                                     call->r->pool);
 
-    if (ngx_mcp_cursor_parse(&cursor, &version, &entry) != NGX_OK
+    if (cursor.data == NULL
+        || ngx_mcp_cursor_parse(&cursor, &version, &entry) != NGX_OK
         || version != list->list.version)
     {
         return NULL;
@@ -359,15 +372,19 @@ ngx_http_mcp_list_log_private(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 }
 
 
-/* makes the parts of the answer: the page's entries and what surrounds them */
+/*
+ * Makes the parts of the answer: the page's entries and what surrounds them,
+ * of which the end stands behind a framed list
+ */
 
 static ngx_int_t
 ngx_http_mcp_list_frame(ngx_http_mcp_call_t *call,
-    ngx_http_mcp_list_copy_t *list, ngx_mcp_page_t *page,
+    ngx_http_mcp_list_copy_t *list, ngx_mcp_page_t *page, ngx_uint_t framed,
     ngx_http_mcp_reply_t *reply)
 {
-    u_char     *p;
-    ngx_str_t   stamp, *id, *member, *parts;
+    u_char      *p;
+    ngx_str_t    stamp, *id, *member, *parts;
+    ngx_uint_t   last;
 
     parts = reply->parts;
     id = &call->message->id;
@@ -404,12 +421,10 @@ ngx_http_mcp_list_frame(ngx_http_mcp_call_t *call,
     parts[1].data = list->text.data + page->start;
     parts[1].len = page->end - page->start;
 
-    if (page == &list->pages[list->npages - 1]) {
+    last = (page == &list->pages[list->npages - 1]);
 
-        /* the end of the answer stands behind it */
-
+    if (last && framed) {
         parts[1].len += sizeof("]}}") - 1;
-
         reply->nparts = 2;
 
         return NGX_OK;
@@ -417,10 +432,16 @@ ngx_http_mcp_list_frame(ngx_http_mcp_call_t *call,
 
     parts[2].data = p;
 
-    p = ngx_cpymem(p, "],\"nextCursor\":\"",
-                   sizeof("],\"nextCursor\":\"") - 1);
-    p = ngx_mcp_cursor_print(p, list->list.version, page[1].entry);
-    p = ngx_cpymem(p, "\"}}", 3);
+    *p++ = ']';
+
+    if (!last) {
+        p = ngx_cpymem(p, ",\"nextCursor\":\"",
+                       sizeof(",\"nextCursor\":\"") - 1);
+        p = ngx_mcp_cursor_print(p, list->list.version, page[1].entry);
+        *p++ = '"';
+    }
+
+    p = ngx_cpymem(p, "}}", 2);
 
     parts[2].len = p - parts[2].data;
 
@@ -434,7 +455,7 @@ ngx_http_mcp_list_frame(ngx_http_mcp_call_t *call,
 
 static ngx_int_t
 ngx_http_mcp_list_filter(ngx_http_mcp_call_t *call,
-    ngx_http_mcp_list_copy_t *list, ngx_http_mcp_reply_t *reply)
+    ngx_http_mcp_reply_t *reply)
 {
     size_t     start;
     u_char    *whole;
