@@ -47,8 +47,7 @@ typedef struct {
 
 static ngx_int_t ngx_http_mcp_continue_start(ngx_http_mcp_call_t *call,
     ngx_http_mcp_reply_t *reply);
-static ngx_int_t ngx_http_mcp_continue_open(ngx_http_mcp_continue_t *cont,
-    ngx_http_mcp_reply_t *reply);
+static ngx_int_t ngx_http_mcp_continue_open(ngx_http_mcp_continue_t *cont);
 static ngx_int_t ngx_http_mcp_continue_responses(ngx_http_mcp_call_t *call,
     ngx_str_t *responses);
 static void ngx_http_mcp_continue_answer(ngx_http_mcp_continue_t *cont,
@@ -142,7 +141,7 @@ ngx_http_mcp_continue_start(ngx_http_mcp_call_t *call,
         return rc;
     }
 
-    switch (ngx_http_mcp_continue_open(cont, reply)) {
+    switch (ngx_http_mcp_continue_open(cont)) {
 
     case NGX_OK:
         ngx_http_mcp_continue_answer(cont, &responses);
@@ -200,8 +199,7 @@ ngx_http_mcp_continue_responses(ngx_http_mcp_call_t *call,
  */
 
 static ngx_int_t
-ngx_http_mcp_continue_open(ngx_http_mcp_continue_t *cont,
-    ngx_http_mcp_reply_t *reply)
+ngx_http_mcp_continue_open(ngx_http_mcp_continue_t *cont)
 {
     ngx_int_t             rc;
     ngx_mcp_zone_t       *zone;
@@ -401,9 +399,7 @@ static void
 ngx_http_mcp_continue_notification(ngx_http_mcp_continue_t *cont,
     ngx_mcp_json_t *json, ngx_str_t *text, ngx_uint_t method)
 {
-    ngx_str_t             token, out;
-    ngx_pool_t           *pool;
-    ngx_mcp_path_e        path[2];
+    ngx_str_t             token;
     ngx_http_mcp_call_t  *call;
 
     call = cont->call;
@@ -424,35 +420,15 @@ ngx_http_mcp_continue_notification(ngx_http_mcp_continue_t *cont,
         return;
 
     case NGX_MCP_METHOD_PROGRESS:
-        break;
 
-    default:
-        return;
+        /* the token is the first request's, and this one may have another */
+
+        token = ngx_mcp_message_member(call->message, NGX_MCP_PATH_META_TOKEN);
+
+        if (token.len && json->members[NGX_MCP_PATH_TOKEN].count) {
+            ngx_http_mcp_call_progress(call, json, text, &token);
+        }
     }
-
-    /* the token is that of the first request, and this one may have another */
-
-    token = ngx_mcp_message_member(call->message, NGX_MCP_PATH_META_TOKEN);
-
-    if (token.len == 0 || json->members[NGX_MCP_PATH_TOKEN].count == 0) {
-        return;
-    }
-
-    pool = ngx_create_pool(ngx_pagesize, ngx_cycle->log);
-    if (pool == NULL) {
-        return;
-    }
-
-    path[0] = NGX_MCP_PATH_TOKEN;
-    path[1] = NGX_MCP_PATH_NONE;
-
-    out = ngx_mcp_message_replace(pool, text, json, path, &token);
-
-    if (out.data) {
-        ngx_http_mcp_call_deliver(call, &out, 0, NGX_MCP_LEVEL_UNSET);
-    }
-
-    ngx_destroy_pool(pool);
 }
 
 
@@ -481,7 +457,6 @@ ngx_http_mcp_continue_ended(ngx_http_mcp_call_line_t *line)
         why = NGX_HTTP_MCP_CONTINUE_ENDED;
     }
 
-    ngx_memzero(&reply, sizeof(ngx_http_mcp_reply_t));
     (void) ngx_http_mcp_reply_error(&reply, NGX_HTTP_OK,
                                     NGX_MCP_INTERNAL_ERROR, why);
 
@@ -645,7 +620,6 @@ ngx_http_mcp_continue_done(ngx_http_mcp_continue_t *cont, ngx_str_t *text)
 
 failed:
 
-    ngx_memzero(&reply, sizeof(ngx_http_mcp_reply_t));
     (void) ngx_http_mcp_reply_internal(&reply);
 
     ngx_http_mcp_continue_end(cont, &reply);

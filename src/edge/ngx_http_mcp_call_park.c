@@ -541,10 +541,8 @@ static void
 ngx_http_mcp_call_park_notified(ngx_http_mcp_call_park_t *park,
     ngx_mcp_json_t *json, ngx_str_t *text)
 {
-    ngx_str_t             token, out;
+    ngx_str_t             token;
     ngx_uint_t            level;
-    ngx_pool_t           *pool;
-    ngx_mcp_path_e        path[2];
     ngx_http_mcp_call_t  *call;
 
     call = park->call;
@@ -580,19 +578,25 @@ ngx_http_mcp_call_park_notified(ngx_http_mcp_call_park_t *park,
         return;
 
     case NGX_MCP_METHOD_PROGRESS:
-        break;
+        token = ngx_mcp_json_span(json, NGX_MCP_PATH_TOKEN, text->data);
 
-    default:
-        return;
+        if (park->ureq->own_token.len
+            && ngx_mcp_json_same_id(&token, &park->ureq->minted))
+        {
+            ngx_http_mcp_call_progress(call, json, text,
+                                       &park->ureq->own_token);
+        }
     }
+}
 
-    token = ngx_mcp_json_span(json, NGX_MCP_PATH_TOKEN, text->data);
 
-    if (park->ureq->own_token.len == 0
-        || !ngx_mcp_json_same_id(&token, &park->ureq->minted))
-    {
-        return;
-    }
+void
+ngx_http_mcp_call_progress(ngx_http_mcp_call_t *call, ngx_mcp_json_t *json,
+    ngx_str_t *text, ngx_str_t *token)
+{
+    ngx_str_t        out;
+    ngx_pool_t      *pool;
+    ngx_mcp_path_e   path[2];
 
     pool = ngx_create_pool(ngx_pagesize, ngx_cycle->log);
     if (pool == NULL) {
@@ -602,8 +606,8 @@ ngx_http_mcp_call_park_notified(ngx_http_mcp_call_park_t *park,
     path[0] = NGX_MCP_PATH_TOKEN;
     path[1] = NGX_MCP_PATH_NONE;
 
-    out = ngx_mcp_message_replace(pool, text, json, path,
-                                  &park->ureq->own_token);
+    out = ngx_mcp_message_replace(pool, text, json, path, token);
+
     if (out.data) {
         ngx_http_mcp_call_deliver(call, &out, 0, NGX_MCP_LEVEL_UNSET);
     }
@@ -1134,7 +1138,9 @@ ngx_http_mcp_round_add(ngx_http_mcp_call_t *call, ngx_http_mcp_round_t *round,
     ngx_http_mcp_input_request_t  *request;
 
     if (round->input.n == NGX_HTTP_MCP_INPUT_MAX
-        || !ngx_http_mcp_is_input(method))
+        || (method != NGX_MCP_METHOD_ELICITATION
+            && method != NGX_MCP_METHOD_SAMPLING
+            && method != NGX_MCP_METHOD_ROOTS_LIST))
     {
         return NGX_DECLINED;
     }

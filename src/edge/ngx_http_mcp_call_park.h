@@ -81,13 +81,6 @@ ngx_int_t ngx_http_mcp_round_add(ngx_http_mcp_call_t *call,
 ngx_str_t ngx_http_mcp_round_compose(ngx_http_mcp_call_t *call,
     ngx_http_mcp_round_t *round, ngx_http_mcp_request_state_t *state);
 
-/* whether a request with this ngx_mcp_method_e asks the client for input */
-#define ngx_http_mcp_is_input(method)                                         \
-    ((method) == NGX_MCP_METHOD_ELICITATION                                   \
-     || (method) == NGX_MCP_METHOD_SAMPLING                                   \
-     || (method) == NGX_MCP_METHOD_ROOTS_LIST)
-
-
 /* whether clients may be asked before a call of this method is answered */
 ngx_uint_t ngx_http_mcp_call_park_may(ngx_http_mcp_call_t *call);
 
@@ -134,7 +127,14 @@ void ngx_http_mcp_call_park_wake(ngx_http_mcp_call_t *call);
  */
 void ngx_http_mcp_call_park_quit(ngx_mcp_zone_t *zone);
 
-/* the call has ended: closes its line, and answers what is open if it can */
+/* delivers a notification of progress, of which json is the scan, with token */
+void ngx_http_mcp_call_progress(ngx_http_mcp_call_t *call,
+    ngx_mcp_json_t *json, ngx_str_t *text, ngx_str_t *token);
+
+/*
+ * The call is about to end, and its session is not free for others yet: closes
+ * its line, and answers what is open if it can.
+ */
 void ngx_http_mcp_call_park_end(ngx_http_mcp_call_t *call);
 
 
