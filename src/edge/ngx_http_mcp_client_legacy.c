@@ -305,6 +305,38 @@ ngx_http_mcp_legacy_client_delete(ngx_http_request_t *r,
 }
 
 
+void
+ngx_http_mcp_pending_delete_send(ngx_mcp_zone_t *zone,
+    ngx_mcp_pending_delete_t *due)
+{
+    ngx_uint_t                  i;
+    ngx_http_mcp_upstream_t    *u;
+    ngx_http_mcp_loc_conf_t   **eps;
+    ngx_http_mcp_main_conf_t   *mmcf;
+
+    mmcf = ngx_http_cycle_get_module_main_conf(ngx_cycle, ngx_http_mcp_module);
+    eps = mmcf->endpoints.elts;
+
+    for (i = 0; i < mmcf->endpoints.nelts; i++) {
+
+        if (eps[i]->zone != zone
+            || !ngx_mcp_equal(&eps[i]->name, &due->endpoint))
+        {
+            continue;
+        }
+
+        u = ngx_http_mcp_router_find(&eps[i]->bridge.router, &due->upstream);
+
+        if (u) {
+            ngx_http_mcp_upstream_session_delete(u, NULL, &due->tenant,
+                                                 &due->session, &due->id,
+                                                 due->revision);
+            return;
+        }
+    }
+}
+
+
 /*
  * Finds the request's session by id, endpoint, tenant and identity.  NGX_OK;
  * NGX_DECLINED: the handler returns *refusal.

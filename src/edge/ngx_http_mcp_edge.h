@@ -92,13 +92,9 @@ ngx_http_request_t *ngx_http_mcp_background_request(
 void ngx_http_mcp_compute_scope(ngx_http_request_t *r,
     ngx_http_mcp_scope_t *scope, ngx_uint_t encoded);
 
-/*
- * Sends a DELETE that waited in the zone, to the upstream of this name
- * (ngx_http_mcp_request.c)
- */
-void ngx_http_mcp_pending_delete_send(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
-    ngx_str_t *upstream, ngx_str_t *id, ngx_str_t *tenant, ngx_str_t *session,
-    ngx_uint_t revision);
+/* sends a DELETE that waited in the zone (ngx_http_mcp_client_legacy.c) */
+void ngx_http_mcp_pending_delete_send(ngx_mcp_zone_t *zone,
+    ngx_mcp_pending_delete_t *due);
 
 
 /* returns whether an Origin may use the endpoint (ngx_http_mcp_origin.c) */

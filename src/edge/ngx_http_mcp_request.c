@@ -10,7 +10,6 @@
 #include "ngx_http_mcp_module.h"
 #include "ngx_http_mcp_edge.h"
 #include "ngx_http_mcp_client.h"
-#include "ngx_http_mcp_header_iter.h"
 
 
 #define NGX_HTTP_MCP_BODY_IN_MEMORY  (64 * 1024 * 1024)
@@ -123,9 +122,10 @@ ngx_http_mcp_preaccess_handler(ngx_http_request_t *r)
 static ngx_int_t
 ngx_http_mcp_preflight(ngx_http_request_t *r)
 {
-    ngx_str_t                   value;
-    ngx_table_elt_t            *h;
-    ngx_http_mcp_header_iter_t  iter;
+    ngx_str_t         value;
+    ngx_table_elt_t  *h;
+
+    static ngx_str_t  headers = ngx_string("Access-Control-Request-Headers");
 
     if (ngx_http_discard_request_body(r) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
@@ -147,24 +147,12 @@ ngx_http_mcp_preflight(ngx_http_request_t *r)
 
     /* any header: access is decided by what the request itself carries */
 
-    ngx_http_mcp_header_iter_init(&iter, &r->headers_in.headers);
+    h = ngx_http_mcp_find_header(r, &headers);
 
-    while ((h = ngx_http_mcp_header_iter_next(&iter)) != NULL) {
-
-        if (h->key.len == sizeof("Access-Control-Request-Headers") - 1
-            && ngx_strcasecmp(h->key.data,
-                              (u_char *) "Access-Control-Request-Headers")
-               == 0)
-        {
-            if (ngx_http_mcp_header(r, "Access-Control-Allow-Headers",
-                                    &h->value)
-                != NGX_OK)
-            {
-                return NGX_HTTP_INTERNAL_SERVER_ERROR;
-            }
-
-            break;
-        }
+    if (h && ngx_http_mcp_header(r, "Access-Control-Allow-Headers", &h->value)
+             != NGX_OK)
+    {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
     return ngx_http_mcp_answer(r, NGX_HTTP_NO_CONTENT, NULL);
@@ -347,36 +335,6 @@ ngx_http_mcp_refuse_header(ngx_http_request_t *r, const char *name)
 
     return ngx_http_mcp_refuse(r, NGX_HTTP_BAD_REQUEST, NGX_MCP_REFUSED,
                                (char *) why);
-}
-
-
-void
-ngx_http_mcp_pending_delete_send(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
-    ngx_str_t *upstream, ngx_str_t *id, ngx_str_t *tenant, ngx_str_t *session,
-    ngx_uint_t revision)
-{
-    ngx_uint_t                  i;
-    ngx_http_mcp_upstream_t    *u;
-    ngx_http_mcp_loc_conf_t   **eps;
-    ngx_http_mcp_main_conf_t   *mmcf;
-
-    mmcf = ngx_http_cycle_get_module_main_conf(ngx_cycle, ngx_http_mcp_module);
-    eps = mmcf->endpoints.elts;
-
-    for (i = 0; i < mmcf->endpoints.nelts; i++) {
-
-        if (eps[i]->zone != zone || !ngx_mcp_equal(&eps[i]->name, endpoint)) {
-            continue;
-        }
-
-        u = ngx_http_mcp_router_find(&eps[i]->bridge.router, upstream);
-
-        if (u) {
-            ngx_http_mcp_upstream_session_delete(u, NULL, tenant, session, id,
-                                                 revision);
-            return;
-        }
-    }
 }
 
 

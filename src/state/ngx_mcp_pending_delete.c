@@ -109,9 +109,8 @@ ngx_mcp_pending_delete_send(ngx_mcp_zone_t *zone)
     u_char                         *p, *heap, buf[NGX_MCP_PENDING_DELETE_BUF];
     u_char                          text[NGX_MCP_UUID_LEN];
     uint32_t                        n;
-    ngx_str_t                       endpoint, tenant, upstream, id, session;
-    ngx_uint_t                      revision;
     ngx_mcp_group_sh_t             *g;
+    ngx_mcp_pending_delete_t        due;
     ngx_mcp_upstream_session_sh_t  *us;
 
     heap = NULL;
@@ -144,24 +143,24 @@ ngx_mcp_pending_delete_send(ngx_mcp_zone_t *zone)
     }
 
     if (p) {
-        upstream.data = p;
-        upstream.len = us->upstream_len;
-        id.data = p + us->upstream_len;
-        id.len = us->rec.len - us->upstream_len;
+        due.upstream.data = p;
+        due.upstream.len = us->upstream_len;
+        due.id.data = p + us->upstream_len;
+        due.id.len = us->rec.len - us->upstream_len;
         ngx_mcp_text_read(zone, us, 0, p, us->rec.len);
 
         p += us->rec.len;
 
-        endpoint.data = p;
-        endpoint.len = g->endpoint_len;
-        tenant.data = p + g->endpoint_len;
-        tenant.len = g->rec.len - g->endpoint_len;
+        due.endpoint.data = p;
+        due.endpoint.len = g->endpoint_len;
+        due.tenant.data = p + g->endpoint_len;
+        due.tenant.len = g->rec.len - g->endpoint_len;
         ngx_mcp_text_read(zone, g, 0, p, g->rec.len);
     }
 
-    revision = us->revision;
-    session.data = text;
-    session.len = NGX_MCP_UUID_LEN;
+    due.revision = us->revision;
+    due.session.data = text;
+    due.session.len = NGX_MCP_UUID_LEN;
     ngx_memcpy(text, us->session, NGX_MCP_UUID_LEN);
 
     ngx_mcp_pending_delete_drop_locked(zone, us);
@@ -169,8 +168,7 @@ ngx_mcp_pending_delete_send(ngx_mcp_zone_t *zone)
     ngx_mcp_zone_unlock(zone);
 
     if (p && zone->handlers && zone->handlers->pending_delete) {
-        zone->handlers->pending_delete(zone, &endpoint, &upstream, &id, &tenant,
-                                       &session, revision);
+        zone->handlers->pending_delete(zone, &due);
     }
 
     if (heap) {

@@ -34,6 +34,18 @@
 #define NGX_MCP_WAKE_WANTS  NGX_MCP_WAKE_FIRST
 
 
+/* a session (id) at an upstream, whose own session has ended */
+
+typedef struct {
+    ngx_str_t               endpoint;
+    ngx_str_t               upstream;
+    ngx_str_t               id;
+    ngx_str_t               tenant;
+    ngx_str_t               session;
+    ngx_uint_t              revision;
+} ngx_mcp_pending_delete_t;
+
+
 /*
  * Work of a worker whose doorbell was rung.  "local" is the number that this
  * worker gave when it opened the stream or call.  The handlers are called
@@ -70,13 +82,9 @@ struct ngx_mcp_worker_handlers_s {
     /* something about interests, or shared upstream sessions, has changed */
     void                  (*interests)(ngx_mcp_zone_t *zone, uint64_t keys);
 
-    /*
-     * a session ended and had a session (id) at an upstream: send DELETE
-     */
+    /* a DELETE is due, for a session at an upstream */
     void                  (*pending_delete)(ngx_mcp_zone_t *zone,
-                                ngx_str_t *endpoint, ngx_str_t *upstream,
-                                ngx_str_t *id, ngx_str_t *tenant,
-                                ngx_str_t *session, ngx_uint_t revision);
+                                ngx_mcp_pending_delete_t *due);
 
     /* lists were replaced, or some may have changed (ngx_mcp_list.h) */
     void                  (*lists)(ngx_mcp_zone_t *zone, uint64_t keys);

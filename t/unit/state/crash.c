@@ -131,12 +131,11 @@ static void on_zone(ngx_mcp_zone_t *z, uint64_t keys)
 }
 
 
-static void on_farewell(ngx_mcp_zone_t *z, ngx_str_t *endpoint,
-    ngx_str_t *upstream, ngx_str_t *id, ngx_str_t *tenant,
-    ngx_str_t *session, ngx_uint_t revision)
+static void
+on_farewell(ngx_mcp_zone_t *z, ngx_mcp_pending_delete_t *due)
 {
-    if (id->len != 10 || memcmp(id->data, "up-session", 10) != 0) {
-        failed("a farewell to \"%.*s\"", (int) id->len, id->data);
+    if (due->id.len != 10 || memcmp(due->id.data, "up-session", 10) != 0) {
+        failed("a farewell to \"%.*s\"", (int) due->id.len, due->id.data);
     }
 }
 

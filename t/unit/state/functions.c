@@ -49,9 +49,7 @@ static void on_topic(ngx_mcp_zone_t *z, ngx_mcp_ref_t topic);
 static void on_knowledge(ngx_mcp_zone_t *z, uint64_t keys);
 static void on_listeners(ngx_mcp_zone_t *z, uint64_t keys);
 static void on_interests(ngx_mcp_zone_t *z, uint64_t keys);
-static void on_farewell(ngx_mcp_zone_t *z, ngx_str_t *endpoint,
-    ngx_str_t *upstream, ngx_str_t *id, ngx_str_t *tenant,
-    ngx_str_t *session, ngx_uint_t revision);
+static void on_farewell(ngx_mcp_zone_t *z, ngx_mcp_pending_delete_t *due);
 
 
 static void on_upstream_sessions(ngx_mcp_zone_t *z, uint64_t keys);
@@ -137,15 +135,15 @@ on_interests(ngx_mcp_zone_t *z, uint64_t keys)
 
 
 static void
-on_farewell(ngx_mcp_zone_t *z, ngx_str_t *endpoint, ngx_str_t *upstream,
-    ngx_str_t *id, ngx_str_t *tenant, ngx_str_t *session, ngx_uint_t revision)
+on_farewell(ngx_mcp_zone_t *z, ngx_mcp_pending_delete_t *due)
 {
     heard.pending_deletes++;
-    heard.session_len = session->len;
+    heard.session_len = due->session.len;
     snprintf(heard.pending_delete, sizeof(heard.pending_delete),
-             "%.*s %.*s %.*s %.*s %u", (int) endpoint->len, endpoint->data,
-             (int) upstream->len, upstream->data, (int) id->len, id->data,
-             (int) tenant->len, tenant->data, (unsigned) revision);
+             "%.*s %.*s %.*s %.*s %u", (int) due->endpoint.len,
+             due->endpoint.data, (int) due->upstream.len, due->upstream.data,
+             (int) due->id.len, due->id.data, (int) due->tenant.len,
+             due->tenant.data, (unsigned) due->revision);
 }
 
 
