@@ -39,7 +39,7 @@ static ngx_int_t ngx_http_mcp_modern_client_version(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx, ngx_int_t *refusal);
 static ngx_int_t ngx_http_mcp_modern_client_headers(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx, ngx_int_t *refusal);
-static ngx_uint_t ngx_http_mcp_modern_client_removed(ngx_uint_t method);
+static const char *ngx_http_mcp_modern_client_removed(ngx_uint_t method);
 static ngx_int_t ngx_http_mcp_modern_client_params(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx, ngx_int_t *refusal);
 static ngx_int_t ngx_http_mcp_modern_client_tool(ngx_http_mcp_list_copy_t *list,
@@ -143,8 +143,6 @@ static ngx_str_t  ngx_http_mcp_modern_reserved[] = {
     ngx_null_string
 };
 
-static ngx_str_t  ngx_http_mcp_modern_meta = ngx_string("_meta");
-
 static ngx_str_t  ngx_http_mcp_modern_info[] = {
     ngx_string("io.modelcontextprotocol/serverInfo"),
     ngx_null_string
@@ -243,23 +241,9 @@ ngx_http_mcp_modern_client_post(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
         return refusal;
     }
 
-    if (ngx_http_mcp_modern_client_removed(m->method_code)) {
+    why = ngx_http_mcp_modern_client_removed(m->method_code);
 
-        switch (m->method_code) {
-
-        case NGX_MCP_METHOD_INITIALIZE:
-            why = "Method not found; send server/discover";
-            break;
-
-        case NGX_MCP_METHOD_SUBSCRIBE:
-        case NGX_MCP_METHOD_UNSUBSCRIBE:
-            why = "Method not found; use subscriptions/listen";
-            break;
-
-        default:
-            why = "Method not found";
-        }
-
+    if (why) {
         return ngx_http_mcp_refuse(r, NGX_HTTP_OK, NGX_MCP_METHOD_NOT_FOUND,
                                    why);
     }
@@ -380,35 +364,28 @@ static ngx_int_t
 ngx_http_mcp_modern_client_version(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx, ngx_int_t *refusal)
 {
-    ngx_str_t  version;
+    ngx_str_t    version;
+    const char  *why;
 
-    version = ngx_mcp_message_string(ctx->message, NGX_MCP_PATH_META_VERSION,
-                                     r->pool);
-    if (version.data == NULL) {
-        *refusal = NGX_HTTP_INTERNAL_SERVER_ERROR;
-        return NGX_DECLINED;
-    }
+    version = ngx_mcp_message_member(ctx->message, NGX_MCP_PATH_META_VERSION);
 
     if (ctx->header_twice) {
-        *refusal = ngx_http_mcp_modern_client_mismatch(r,
-                             "a header of MCP is there twice");
-        return NGX_DECLINED;
+        why = "a header of MCP is there twice";
+
+    } else if (ctx->header_version.len == 0) {
+        why = "the MCP-Protocol-Version header is missing";
+
+    } else if (!ngx_mcp_json_is(&version, &ctx->header_version)) {
+        why = "MCP-Protocol-Version is another version than that in "
+              "params._meta";
+
+    } else {
+        return NGX_OK;
     }
 
-    if (ctx->header_version.len == 0) {
-        *refusal = ngx_http_mcp_modern_client_mismatch(r,
-                             "the MCP-Protocol-Version header is missing");
-        return NGX_DECLINED;
-    }
+    *refusal = ngx_http_mcp_modern_client_mismatch(r, why);
 
-    if (!ngx_mcp_equal(&ctx->header_version, &version)) {
-        *refusal = ngx_http_mcp_modern_client_mismatch(r,
-                             "MCP-Protocol-Version is another version than "
-                             "that in params._meta");
-        return NGX_DECLINED;
-    }
-
-    return NGX_OK;
+    return NGX_DECLINED;
 }
 
 
@@ -492,25 +469,29 @@ mismatch:
 }
 
 
-/* returns whether the revision has removed the method */
+/* returns what to say of a method that the revision has removed, or NULL */
 
-static ngx_uint_t
+static const char *
 ngx_http_mcp_modern_client_removed(ngx_uint_t method)
 {
     switch (method) {
 
     case NGX_MCP_METHOD_INITIALIZE:
-    case NGX_MCP_METHOD_PING:
-    case NGX_MCP_METHOD_SET_LEVEL:
+        return "Method not found; send server/discover";
+
     case NGX_MCP_METHOD_SUBSCRIBE:
     case NGX_MCP_METHOD_UNSUBSCRIBE:
+        return "Method not found; use subscriptions/listen";
+
+    case NGX_MCP_METHOD_PING:
+    case NGX_MCP_METHOD_SET_LEVEL:
     case NGX_MCP_METHOD_SAMPLING:
     case NGX_MCP_METHOD_ELICITATION:
     case NGX_MCP_METHOD_ROOTS_LIST:
-        return 1;
+        return "Method not found";
 
     default:
-        return 0;
+        return NULL;
     }
 }
 
@@ -562,26 +543,18 @@ ngx_http_mcp_modern_client_params(ngx_http_request_t *r,
 
     ngx_http_mcp_list_cache_release(list);
 
-    switch (rc) {
-
-    case NGX_OK:
+    if (rc == NGX_OK) {
         return NGX_OK;
-
-    case NGX_DECLINED:
-        *refusal = ngx_http_mcp_modern_client_mismatch(r,
-                             "an Mcp-Param header is missing, or is not the "
-                             "argument of the tool that it repeats");
-        return NGX_DECLINED;
-
-    case NGX_ERROR:
-        *refusal = ngx_http_mcp_modern_client_mismatch(r,
-                             "an Mcp-Param header is not valid base64");
-        return NGX_DECLINED;
-
-    default: /* NGX_ABORT */
-        *refusal = NGX_HTTP_INTERNAL_SERVER_ERROR;
-        return NGX_DECLINED;
     }
+
+    *refusal = rc == NGX_ABORT
+               ? NGX_HTTP_INTERNAL_SERVER_ERROR
+               : ngx_http_mcp_modern_client_mismatch(r, rc == NGX_ERROR
+                     ? "an Mcp-Param header is not valid base64"
+                     : "an Mcp-Param header is missing, or is not the "
+                       "argument of the tool that it repeats");
+
+    return NGX_DECLINED;
 }
 
 
@@ -591,9 +564,7 @@ static ngx_int_t
 ngx_http_mcp_modern_client_tool(ngx_http_mcp_list_copy_t *list,
     ngx_str_t *name, ngx_pool_t *pool, ngx_str_t *tool)
 {
-    ngx_str_t  rest, members, raw, value, text;
-
-    static ngx_str_t  key = ngx_string("name");
+    ngx_str_t  rest, value, text;
 
     if (!ngx_http_mcp_list_cache_annotated(list)) {
         return NGX_DECLINED;
@@ -609,24 +580,16 @@ ngx_http_mcp_modern_client_tool(ngx_http_mcp_list_copy_t *list,
 
     while (ngx_mcp_json_element(&rest, tool) == NGX_OK) {
 
-        members = *tool;
+        value = ngx_mcp_json_get(tool, "name");
 
-        while (ngx_mcp_json_member(&members, &raw, &value) == NGX_OK) {
+        if (value.len && value.data[0] == '"'
+            && value.len <= 6 * name->len + 2)
+        {
+            text.len = ngx_mcp_json_unescape(text.data, &value) - text.data;
 
-            if (!ngx_mcp_json_is(&raw, &key)) {
-                continue;
+            if (ngx_mcp_equal(&text, name)) {
+                return NGX_OK;
             }
-
-            if (value.data[0] == '"' && value.len <= 6 * name->len + 2) {
-                text.len = ngx_mcp_json_unescape(text.data, &value)
-                           - text.data;
-
-                if (ngx_mcp_equal(&text, name)) {
-                    return NGX_OK;
-                }
-            }
-
-            break;
         }
     }
 
@@ -1050,25 +1013,15 @@ ngx_http_mcp_modern_client_stamped(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx, ngx_mcp_json_t *json, ngx_str_t *text, size_t room)
 {
     u_char          *p, *last;
-    ngx_str_t        result, rest, name, value, meta, members;
+    ngx_str_t        result, meta, members;
     ngx_mcp_edit_t   edit;
 
     result = ngx_mcp_json_span(json, NGX_MCP_PATH_RESULT, text->data);
 
     ngx_str_null(&meta);
 
-    if (json->members[NGX_MCP_PATH_RESULT_META].type != NGX_MCP_JSON_ABSENT) {
-
-        rest = result;
-
-        while (ngx_mcp_json_member(&rest, &name, &value) == NGX_OK) {
-
-            if (value.data[0] == '{'
-                && ngx_mcp_json_is(&name, &ngx_http_mcp_modern_meta))
-            {
-                meta = value;
-            }
-        }
+    if (json->members[NGX_MCP_PATH_RESULT_META].type == NGX_MCP_JSON_OBJECT) {
+        meta = ngx_mcp_json_span(json, NGX_MCP_PATH_RESULT_META, text->data);
     }
 
     members = ngx_http_mcp_modern_client_members(ctx, r->pool, &meta);
@@ -1131,30 +1084,16 @@ ngx_http_mcp_modern_client_stamped(ngx_http_request_t *r,
 static ngx_uint_t
 ngx_http_mcp_modern_client_missing(ngx_mcp_json_t *json, ngx_str_t *text)
 {
-    ngx_str_t  rest, name, value, data;
+    ngx_str_t  value;
 
-    static ngx_str_t  keys[] = {
-        ngx_string("data"),
-        ngx_string("requiredCapabilities")
-    };
+    value = ngx_mcp_json_span(json, NGX_MCP_PATH_ERROR, text->data);
+    value = ngx_mcp_json_get(&value, "data");
 
-    ngx_str_null(&data);
-
-    rest = ngx_mcp_json_span(json, NGX_MCP_PATH_ERROR, text->data);
-
-    while (ngx_mcp_json_member(&rest, &name, &value) == NGX_OK) {
-        if (value.data[0] == '{' && ngx_mcp_json_is(&name, &keys[0])) {
-            data = value;
-        }
+    if (value.len && value.data[0] == '{') {
+        value = ngx_mcp_json_get(&value, "requiredCapabilities");
     }
 
-    while (data.len && ngx_mcp_json_member(&data, &name, &value) == NGX_OK) {
-        if (value.data[0] == '{' && ngx_mcp_json_is(&name, &keys[1])) {
-            return 1;
-        }
-    }
-
-    return 0;
+    return value.len && value.data[0] == '{';
 }
 
 
@@ -1167,11 +1106,9 @@ ngx_http_mcp_modern_client_failed(ngx_http_request_t *r,
 {
     u_char          *p;
     ngx_int_t        rc, code;
-    ngx_str_t        raw, uri, rest, name, value;
-    ngx_uint_t       n, data;
+    ngx_str_t        raw, uri, rest, data;
+    ngx_uint_t       n;
     ngx_mcp_edit_t   edits[2];
-
-    static ngx_str_t  key = ngx_string("data");
 
     *status = NGX_HTTP_OK;
 
@@ -1224,16 +1161,13 @@ ngx_http_mcp_modern_client_failed(ngx_http_request_t *r,
 
     if (code == NGX_MCP_NO_RESOURCE && uri.len) {
 
-        data = 0;
         rest = ngx_mcp_json_span(json, NGX_MCP_PATH_ERROR, text->data);
         edits[1].start = rest.data + rest.len - 1 - text->data;
         edits[1].end = edits[1].start;
 
-        while (ngx_mcp_json_member(&rest, &name, &value) == NGX_OK) {
-            data |= ngx_mcp_json_is(&name, &key);
-        }
+        data = ngx_mcp_json_get(&rest, "data");
 
-        if (!data) {
+        if (data.len == 0) {
             p = ngx_pnalloc(r->pool, sizeof(",\"data\":{\"uri\":}") + uri.len);
             if (p == NULL) {
                 return NGX_ERROR;
@@ -1341,12 +1275,7 @@ ngx_http_mcp_modern_client_discover(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx, ngx_http_mcp_result_t *made)
 {
     u_char     *p;
-    ngx_str_t   rest, name, value, capabilities, instructions, hints;
-
-    static ngx_str_t  keys[] = {
-        ngx_string("capabilities"),
-        ngx_string("instructions")
-    };
+    ngx_str_t   rest, capabilities, instructions, hints;
 
     rest.len = made->text.len + 1;
     rest.data = ngx_pnalloc(r->pool, rest.len);
@@ -1358,18 +1287,8 @@ ngx_http_mcp_modern_client_discover(ngx_http_request_t *r,
     rest.data[0] = '{';
     ngx_memcpy(rest.data + 1, made->text.data, made->text.len);
 
-    ngx_str_set(&capabilities, "{}");
-    ngx_str_null(&instructions);
-
-    while (ngx_mcp_json_member(&rest, &name, &value) == NGX_OK) {
-
-        if (ngx_mcp_json_is(&name, &keys[0])) {
-            capabilities = value;
-
-        } else if (ngx_mcp_json_is(&name, &keys[1])) {
-            instructions = value;
-        }
-    }
+    capabilities = ngx_mcp_json_get(&rest, "capabilities");
+    instructions = ngx_mcp_json_get(&rest, "instructions");
 
     capabilities = ngx_http_mcp_modern_client_capabilities(r->pool,
                                                            &capabilities);
@@ -1436,7 +1355,7 @@ ngx_http_mcp_modern_client_capabilities(ngx_pool_t *pool,
 
     rest = *capabilities;
 
-    while (ngx_mcp_json_member(&rest, &name, &value) == NGX_OK) {
+    while (rest.len && ngx_mcp_json_member(&rest, &name, &value) == NGX_OK) {
 
         if (ngx_mcp_json_is(&name, &tasks)) {
             continue;
