@@ -30,8 +30,6 @@ static ngx_int_t ngx_http_mcp_body_filter(ngx_http_request_t *r,
 static ngx_int_t ngx_http_mcp_answer_body_filter(ngx_http_request_t *r,
     ngx_chain_t *in);
 static ngx_uint_t ngx_http_mcp_revision(ngx_http_mcp_ctx_t *ctx);
-static ngx_int_t ngx_http_mcp_answer_parts(ngx_http_request_t *r,
-    ngx_str_t *parts, ngx_uint_t nparts);
 
 
 static ngx_http_output_header_filter_pt  ngx_http_mcp_next_header_filter;
@@ -91,10 +89,6 @@ ngx_http_mcp_answer(ngx_http_request_t *r, ngx_uint_t status, ngx_str_t *body)
         return ngx_http_mcp_send_header(r);
     }
 
-    ctx->response = 1;
-
-    ngx_str_set(&r->headers_out.content_type, "application/json");
-
     if (status == NGX_HTTP_OK && !(ctx->accept & NGX_HTTP_MCP_ACCEPT_JSON)) {
 
         if (ngx_http_mcp_frame_event(r, &body) != NGX_OK) {
@@ -102,31 +96,13 @@ ngx_http_mcp_answer(ngx_http_request_t *r, ngx_uint_t status, ngx_str_t *body)
         }
 
         ctx->response = 2;
-
-        ngx_str_set(&r->headers_out.content_type, "text/event-stream");
     }
 
     return ngx_http_mcp_send(r, status, body, 1);
 }
 
 
-/* sends a JSON body in parts, with 200; returns as ngx_http_mcp_answer() */
-
-static ngx_int_t
-ngx_http_mcp_answer_parts(ngx_http_request_t *r, ngx_str_t *parts,
-    ngx_uint_t nparts)
-{
-    ngx_http_mcp_ctx_t  *ctx;
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_module);
-
-    ctx->response = 1;
-
-    ngx_str_set(&r->headers_out.content_type, "application/json");
-
-    return ngx_http_mcp_send(r, NGX_HTTP_OK, parts, nparts);
-}
-
+/* sends parts of a JSON body, or an event of SSE if ctx->response says so */
 
 static ngx_int_t
 ngx_http_mcp_send(ngx_http_request_t *r, ngx_uint_t status, ngx_str_t *parts,
@@ -142,6 +118,14 @@ ngx_http_mcp_send(ngx_http_request_t *r, ngx_uint_t status, ngx_str_t *parts,
     ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_module);
 
     ctx->responded = 1;
+
+    if (ctx->response == 2) {
+        ngx_str_set(&r->headers_out.content_type, "text/event-stream");
+
+    } else {
+        ctx->response = 1;
+        ngx_str_set(&r->headers_out.content_type, "application/json");
+    }
 
     len = 0;
 
@@ -285,7 +269,7 @@ ngx_http_mcp_reply_send(ngx_http_request_t *r, ngx_str_t *id,
     }
 
     if (reply->nparts > 1 && ctx->accept & NGX_HTTP_MCP_ACCEPT_JSON) {
-        return ngx_http_mcp_answer_parts(r, reply->parts, reply->nparts);
+        return ngx_http_mcp_send(r, NGX_HTTP_OK, reply->parts, reply->nparts);
     }
 
     if (ngx_http_mcp_reply_text(r, id, reply, &text) != NGX_OK) {
@@ -569,52 +553,40 @@ ngx_http_mcp_cors_headers(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 static ngx_int_t
 ngx_http_mcp_refusal_body(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 {
-    ngx_int_t    code;
-    ngx_str_t    id, text;
-    ngx_uint_t   status;
-    const char  *message;
+    ngx_int_t   code;
+    ngx_str_t   id;
+    ngx_uint_t  i, status;
+
+    static struct {
+        ngx_uint_t  status;
+        ngx_str_t   message;
+    } refusals[] = {
+        { NGX_HTTP_UNAUTHORIZED, ngx_string("authorization is required") },
+        { NGX_HTTP_FORBIDDEN, ngx_string("access is forbidden") },
+        { NGX_HTTP_NOT_ALLOWED, ngx_string("the method is not allowed") },
+        { NGX_HTTP_REQUEST_TIME_OUT,
+          ngx_string("the request took too long to arrive") },
+        { NGX_HTTP_REQUEST_ENTITY_TOO_LARGE,
+          ngx_string("the request body is larger than client_max_body_size") },
+        { NGX_HTTP_TOO_MANY_REQUESTS, ngx_string("too many requests") },
+        { NGX_HTTP_SERVICE_UNAVAILABLE,
+          ngx_string("the service is unavailable or a limit was reached") },
+        { NGX_HTTP_INTERNAL_SERVER_ERROR, ngx_string("internal error") },
+        { 0, ngx_string("the request was refused") }
+    };
 
     status = r->headers_out.status;
     code = NGX_MCP_REFUSED;
 
-    switch (status) {
+    if (status >= NGX_HTTP_INTERNAL_SERVER_ERROR
+        && status != NGX_HTTP_SERVICE_UNAVAILABLE)
+    {
+        status = NGX_HTTP_INTERNAL_SERVER_ERROR;
+        code = NGX_MCP_INTERNAL_ERROR;
+    }
 
-    case NGX_HTTP_UNAUTHORIZED:
-        message = "authorization is required";
-        break;
-
-    case NGX_HTTP_FORBIDDEN:
-        message = "access is forbidden";
-        break;
-
-    case NGX_HTTP_NOT_ALLOWED:
-        message = "the method is not allowed";
-        break;
-
-    case NGX_HTTP_REQUEST_TIME_OUT:
-        message = "the request took too long to arrive";
-        break;
-
-    case NGX_HTTP_REQUEST_ENTITY_TOO_LARGE:
-        message = "the request body is larger than client_max_body_size";
-        break;
-
-    case NGX_HTTP_TOO_MANY_REQUESTS:
-        message = "too many requests";
-        break;
-
-    case NGX_HTTP_SERVICE_UNAVAILABLE:
-        message = "the service is unavailable or a limit was reached";
-        break;
-
-    default:
-        if (status >= NGX_HTTP_INTERNAL_SERVER_ERROR) {
-            code = NGX_MCP_INTERNAL_ERROR;
-            message = "internal error";
-
-        } else {
-            message = "the request was refused";
-        }
+    for (i = 0; refusals[i].status && refusals[i].status != status; i++) {
+        /* void */
     }
 
     ngx_str_null(&id);
@@ -623,12 +595,9 @@ ngx_http_mcp_refusal_body(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
         id = ctx->message->id;
     }
 
-    text.data = (u_char *) message;
-    text.len = ngx_strlen(message);
-
     ctx->error = code;
     ctx->refusal = ctx->client->error(r->pool, ngx_http_mcp_revision(ctx), &id,
-                                      code, &text, NULL);
+                                      code, &refusals[i].message, NULL);
 
     return ctx->refusal.data ? NGX_OK : NGX_ERROR;
 }

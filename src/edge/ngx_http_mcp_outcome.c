@@ -17,9 +17,11 @@
 #define NGX_HTTP_MCP_UNAVAILABLE_LEGALLY  451
 
 
-static ngx_uint_t ngx_http_mcp_outcome_status(ngx_http_request_t *r,
+static ngx_uint_t ngx_http_mcp_outcome_error(ngx_http_request_t *r,
     ngx_http_mcp_exchange_t *x, ngx_http_mcp_outcome_e outcome,
     ngx_int_t *code, ngx_str_t *message);
+static ngx_uint_t ngx_http_mcp_outcome_status(ngx_http_request_t *r,
+    ngx_http_mcp_exchange_t *x, ngx_int_t *code, ngx_str_t *message);
 static ngx_int_t ngx_http_mcp_outcome_data(ngx_http_request_t *r,
     ngx_http_mcp_upstream_t *u, ngx_http_mcp_exchange_t *x, ngx_str_t *data);
 static ngx_int_t ngx_http_mcp_outcome_refusal(ngx_http_request_t *r,
@@ -27,15 +29,13 @@ static ngx_int_t ngx_http_mcp_outcome_refusal(ngx_http_request_t *r,
     ngx_http_mcp_reply_t *reply);
 
 
+/* returns the HTTP status of the error, and sets its code and message */
+
 static ngx_uint_t
-ngx_http_mcp_outcome_status(ngx_http_request_t *r, ngx_http_mcp_exchange_t *x,
+ngx_http_mcp_outcome_error(ngx_http_request_t *r, ngx_http_mcp_exchange_t *x,
     ngx_http_mcp_outcome_e outcome, ngx_int_t *code, ngx_str_t *message)
 {
-    ngx_uint_t  status;
-
     *code = NGX_MCP_INTERNAL_ERROR;
-
-    status = NGX_HTTP_BAD_GATEWAY;
 
     switch (outcome) {
 
@@ -45,7 +45,7 @@ ngx_http_mcp_outcome_status(ngx_http_request_t *r, ngx_http_mcp_exchange_t *x,
 
     case NGX_HTTP_MCP_UNREACHABLE:
         ngx_str_set(message, "the upstream cannot be reached");
-        return status;
+        break;
 
     case NGX_HTTP_MCP_CUT:
 
@@ -57,26 +57,37 @@ ngx_http_mcp_outcome_status(ngx_http_request_t *r, ngx_http_mcp_exchange_t *x,
                                  "it answered; the request may have run");
         }
 
-        return status;
+        break;
 
     case NGX_HTTP_MCP_TOO_LARGE:
         ngx_str_set(message, "the upstream's message is larger than "
                              "mcp_message_limit");
-        return status;
+        break;
 
     case NGX_HTTP_MCP_STATUS:
-        break;
+        return ngx_http_mcp_outcome_status(r, x, code, message);
 
     case NGX_HTTP_MCP_OK:
         ngx_str_set(message, "the upstream sent no answer: a JSON-RPC message "
                              "with the id of the request, and an object as "
                              "its result or error");
-        return status;
+        break;
 
     default:
         ngx_str_set(message, "the upstream's answer is not valid");
-        return status;
     }
+
+    return NGX_HTTP_BAD_GATEWAY;
+}
+
+
+static ngx_uint_t
+ngx_http_mcp_outcome_status(ngx_http_request_t *r, ngx_http_mcp_exchange_t *x,
+    ngx_int_t *code, ngx_str_t *message)
+{
+    ngx_uint_t  status;
+
+    status = NGX_HTTP_BAD_GATEWAY;
 
     if (x->method == NGX_HTTP_GET && x->last_event_id.len
         && x->status != NGX_HTTP_UNAUTHORIZED
@@ -266,8 +277,8 @@ ngx_http_mcp_reply_outcome(ngx_http_request_t *r, ngx_str_t *id,
 
     ngx_memzero(reply, sizeof(ngx_http_mcp_reply_t));
 
-    reply->status = ngx_http_mcp_outcome_status(r, x, outcome, &reply->code,
-                                                &reply->message);
+    reply->status = ngx_http_mcp_outcome_error(r, x, outcome, &reply->code,
+                                               &reply->message);
 
     rc = ngx_http_mcp_outcome_refusal(r, id, x, outcome, reply);
 

@@ -59,6 +59,10 @@ typedef struct {
 #define NGX_HTTP_MCP_DRAIN_WAIT   3600000
 
 
+static ngx_int_t ngx_http_mcp_stream_make(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx, ngx_http_mcp_stream_t *s);
+static ngx_int_t ngx_http_mcp_stream_open_line(ngx_http_mcp_stream_t *s,
+    ngx_mcp_ref_t session, uint32_t channel, ngx_mcp_cursor_t *from);
 static ngx_int_t ngx_http_mcp_stream_start(ngx_http_mcp_stream_t *s,
     ngx_uint_t revision);
 static ngx_int_t ngx_http_mcp_stream_header(ngx_http_request_t *r);
@@ -123,75 +127,28 @@ ngx_http_mcp_stream_open(ngx_http_request_t *r, uint32_t channel,
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    s->conf = ctx->conf;
-    s->client = ctx->client;
-    s->clcf = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
-    s->connection = r->connection;
     s->owner = owner;
     s->get = (owner == NULL);
-    s->offered = ctx->session.offered & NGX_MCP_OFFERED_ALL;
     s->lagged = gap;
 
-    if (ctx->listen.len) {
-        s->listen.len = ctx->message->id.len;
-        s->listen.data = ngx_alloc(s->listen.len, r->connection->log);
+    rc = ngx_http_mcp_stream_make(r, ctx, s);
 
-        if (s->listen.data == NULL) {
-            s->closed = 1;
-            ngx_http_mcp_stream_free(s);
-            return NGX_HTTP_INTERNAL_SERVER_ERROR;
-        }
-
-        ngx_memcpy(s->listen.data, ctx->message->id.data, s->listen.len);
-
-    } else if (ctx->client->sessionless) {
-        s->direct = 1;
-        goto opened;
-    }
-
-    rc = ngx_mcp_stream_open(s->conf->zone, ctx->caller.session, channel, from,
-                             s->conf->stream_limit, s->local, &s->zs);
-
-    if (rc == NGX_DECLINED && channel != NGX_MCP_GENERAL_CHANNEL && s->get) {
-        s->lagged = 1;
-
-        rc = ngx_mcp_stream_open(s->conf->zone, ctx->caller.session,
-                                 NGX_MCP_GENERAL_CHANNEL, NULL,
-                                 s->conf->stream_limit, s->local, &s->zs);
+    if (rc == NGX_OK && !s->direct) {
+        rc = ngx_http_mcp_stream_open_line(s, ctx->caller.session, channel,
+                                           from);
     }
 
     if (rc != NGX_OK) {
         s->closed = 1;
         ngx_http_mcp_stream_free(s);
-
-        switch (rc) {
-
-        case NGX_DONE:
-            return NGX_HTTP_NOT_ALLOWED;
-
-        case NGX_DECLINED:
-            return NGX_HTTP_NOT_FOUND;
-
-        default: /* NGX_ERROR */
-            return NGX_HTTP_SERVICE_UNAVAILABLE;
-        }
+        return rc;
     }
-
-    if (s->zs.unknown) {
-        s->lagged = 1;
-    }
-
-    ngx_log_debug4(NGX_LOG_DEBUG_HTTP, r->connection->log, 0,
-                   "mcp stream %uD opened, line:%uD at %uL-%uL", s->local,
-                   s->zs.channel, s->zs.cursor.own, s->zs.cursor.group);
 
     if (s->get && s->zs.channel == NGX_MCP_GENERAL_CHANNEL
         && ngx_http_mcp_stream_join_group(s) != NGX_OK)
     {
         goto failed;
     }
-
-opened:
 
     ctx->responded = 1;
     ctx->response = 2;
@@ -234,6 +191,80 @@ failed:
     ngx_http_mcp_stream_free(s);
 
     return NGX_ERROR;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_stream_make(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
+    ngx_http_mcp_stream_t *s)
+{
+    s->conf = ctx->conf;
+    s->client = ctx->client;
+    s->clcf = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
+    s->connection = r->connection;
+    s->offered = ctx->session.offered & NGX_MCP_OFFERED_ALL;
+
+    if (ctx->listen.len == 0) {
+        s->direct = ctx->client->sessionless;
+        return NGX_OK;
+    }
+
+    s->listen.len = ctx->message->id.len;
+    s->listen.data = ngx_alloc(s->listen.len, r->connection->log);
+
+    if (s->listen.data == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    ngx_memcpy(s->listen.data, ctx->message->id.data, s->listen.len);
+
+    return NGX_OK;
+}
+
+
+/* NGX_OK, or the HTTP status with which the request is refused */
+
+static ngx_int_t
+ngx_http_mcp_stream_open_line(ngx_http_mcp_stream_t *s, ngx_mcp_ref_t session,
+    uint32_t channel, ngx_mcp_cursor_t *from)
+{
+    ngx_int_t  rc;
+
+    rc = ngx_mcp_stream_open(s->conf->zone, session, channel, from,
+                             s->conf->stream_limit, s->local, &s->zs);
+
+    if (rc == NGX_DECLINED && channel != NGX_MCP_GENERAL_CHANNEL && s->get) {
+        s->lagged = 1;
+
+        rc = ngx_mcp_stream_open(s->conf->zone, session,
+                                 NGX_MCP_GENERAL_CHANNEL, NULL,
+                                 s->conf->stream_limit, s->local, &s->zs);
+    }
+
+    switch (rc) {
+
+    case NGX_OK:
+        break;
+
+    case NGX_DONE:
+        return NGX_HTTP_NOT_ALLOWED;
+
+    case NGX_DECLINED:
+        return NGX_HTTP_NOT_FOUND;
+
+    default: /* NGX_ERROR */
+        return NGX_HTTP_SERVICE_UNAVAILABLE;
+    }
+
+    if (s->zs.unknown) {
+        s->lagged = 1;
+    }
+
+    ngx_log_debug4(NGX_LOG_DEBUG_HTTP, s->connection->log, 0,
+                   "mcp stream %uD opened, line:%uD at %uL-%uL", s->local,
+                   s->zs.channel, s->zs.cursor.own, s->zs.cursor.group);
+
+    return NGX_OK;
 }
 
 
