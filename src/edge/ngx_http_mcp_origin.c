@@ -187,9 +187,10 @@ ngx_http_mcp_loopback(ngx_str_t *host)
 static ngx_uint_t
 ngx_http_mcp_server_name(ngx_array_t *names, ngx_str_t *host)
 {
+    u_char                  *p;
     size_t                   len;
     ngx_str_t                name;
-    ngx_uint_t               i;
+    ngx_uint_t               i, fits;
     ngx_http_server_name_t  *sn;
 
     sn = names->elts;
@@ -216,43 +217,27 @@ ngx_http_mcp_server_name(ngx_array_t *names, ngx_str_t *host)
             name.data++;
             name.len--;
 
-        } else if (name.data[0] == '.') {
-
-            if (host->len == name.len - 1
-                && ngx_strncasecmp(host->data, name.data + 1, host->len) == 0)
-            {
-                return 1;
-            }
+        } else if (name.data[0] == '.' && host->len == name.len - 1
+                   && ngx_strncasecmp(host->data, name.data + 1, host->len)
+                      == 0)
+        {
+            return 1;
         }
+
+        p = host->data;
+        len = name.len;
+        fits = (host->len == len);
 
         if (name.data[0] == '.') {
+            fits = (host->len > len);
+            p += fits ? host->len - len : 0;
 
-            if (host->len > name.len
-                && ngx_strncasecmp(host->data + host->len - name.len,
-                                   name.data, name.len)
-                   == 0)
-            {
-                return 1;
-            }
-
-            continue;
+        } else if (len > 2 && name.data[len - 1] == '*') {
+            fits = (host->len >= len);
+            len--;
         }
 
-        if (name.len > 2 && name.data[name.len - 1] == '*') {
-            len = name.len - 1;
-
-            if (host->len > len
-                && ngx_strncasecmp(host->data, name.data, len) == 0)
-            {
-                return 1;
-            }
-
-            continue;
-        }
-
-        if (host->len == name.len
-            && ngx_strncasecmp(host->data, name.data, name.len) == 0)
-        {
+        if (fits && ngx_strncasecmp(p, name.data, len) == 0) {
             return 1;
         }
     }
