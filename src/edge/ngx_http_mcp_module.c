@@ -274,10 +274,6 @@ ngx_http_mcp_postconfiguration(ngx_conf_t *cf)
         return NGX_OK;
     }
 
-    if (ngx_http_mcp_exchange_init(cf) != NGX_OK) {
-        return NGX_ERROR;
-    }
-
     cmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_core_module);
 
     h = ngx_array_push(&cmcf->phases[NGX_HTTP_PREACCESS_PHASE].handlers);

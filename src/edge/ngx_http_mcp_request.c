@@ -59,14 +59,7 @@ ngx_http_mcp_preaccess_handler(ngx_http_request_t *r)
 
     if (r != r->main) {
 
-        /*
-         * The URI of an exchange is percent-encoded as it has to go out: an
-         * internal one would be taken for decoded and encoded once more.
-         */
-
-        if (r->internal && ngx_http_mcp_exchange_of(r)) {
-            r->internal = 0;
-
+        if (ngx_http_mcp_exchange_preaccess(r)) {
             ctx = ngx_http_get_module_ctx(r->main, ngx_http_mcp_module);
 
             if (ctx && ctx->batch) {

@@ -31,6 +31,7 @@ typedef enum {
 
 typedef struct {
     ngx_http_mcp_exchange_t    *exchange;
+    ngx_pool_t                 *pool;       /* of the exchange */
     ngx_chain_t                *in;         /* received, not processed yet */
     ngx_chain_t               **last_in;
 
@@ -100,6 +101,12 @@ typedef struct {
     (ngx_http_mcp_capture_live(sr) && !(sr)->upstream->buffering)
 
 
+/*
+ * A pool for an exchange of r and its subrequest.  It lives as long as r, and is
+ * then kept for another exchange.  NULL: no memory.
+ */
+ngx_pool_t *ngx_http_mcp_exchange_pool(ngx_http_request_t *r);
+
 /* the filters received the response's header, or a part of its body */
 void ngx_http_mcp_capture_header(ngx_http_mcp_exchange_t *x,
     ngx_http_request_t *r);
@@ -117,11 +124,11 @@ void ngx_http_mcp_capture_stop(ngx_http_mcp_exchange_t *x,
 void ngx_http_mcp_capture_open(ngx_http_mcp_exchange_t *x);
 
 /*
- * Fills "in" with the headers to send: those of x, and those of the client if
- * x->client_headers is set.  NGX_OK or NGX_ERROR.
+ * Gives the new subrequest the headers to send: those of x, and those of the
+ * client if x->client_headers is set.  NGX_OK or NGX_ERROR.
  */
 ngx_int_t ngx_http_mcp_headers_build(ngx_http_mcp_exchange_t *x,
-    ngx_http_headers_in_t *in);
+    ngx_http_request_t *sr);
 
 /*
  * Copies Mcp-Session-Id and the headers that reach the client from the

@@ -38,4 +38,34 @@ ngx_http_mcp_header_push(ngx_list_t *headers)
 }
 
 
+/* adds a copy of an element of another list; NULL: no memory */
+
+static ngx_inline ngx_table_elt_t *
+ngx_http_mcp_header_copy(ngx_list_t *headers, ngx_table_elt_t *from)
+{
+    ngx_list_part_t  *part;
+    ngx_table_elt_t  *h;
+
+    part = headers->last;
+
+    if (part->nelts < headers->nalloc) {
+        h = (ngx_table_elt_t *) part->elts + part->nelts++;
+
+    } else {
+        h = ngx_list_push(headers);
+        if (h == NULL) {
+            return NULL;
+        }
+    }
+
+    *h = *from;
+
+#if (nginx_version >= 1023000)
+    h->next = NULL;
+#endif
+
+    return h;
+}
+
+
 #endif /* _NGX_HTTP_MCP_COMPAT_H_INCLUDED_ */

@@ -33,9 +33,8 @@ typedef struct {
 } ngx_http_mcp_exchange_block_t;
 
 
-static ngx_int_t ngx_http_mcp_exchange_preaccess(ngx_http_request_t *r);
 static void ngx_http_mcp_exchange_method(ngx_http_mcp_exchange_t *x);
-static void ngx_http_mcp_exchange_alive(ngx_http_mcp_exchange_t *x);
+static void ngx_http_mcp_exchange_alive(ngx_http_mcp_capture_t *cap);
 static void ngx_http_mcp_exchange_set_timer(ngx_http_mcp_capture_t *cap,
     ngx_msec_t timeout);
 static ngx_http_mcp_exchange_t *ngx_http_mcp_exchange_self(
@@ -92,49 +91,50 @@ static struct {
 };
 
 
-ngx_int_t
-ngx_http_mcp_exchange_init(ngx_conf_t *cf)
-{
-    ngx_http_handler_pt        *h;
-    ngx_http_core_main_conf_t  *cmcf;
+/*
+ * The URI of an exchange is percent-encoded as it has to go out: an internal
+ * one would be taken for decoded and encoded once more.
+ */
 
-    cmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_core_module);
-
-    h = ngx_array_push(&cmcf->phases[NGX_HTTP_PREACCESS_PHASE].handlers);
-    if (h == NULL) {
-        return NGX_ERROR;
-    }
-
-    *h = ngx_http_mcp_exchange_preaccess;
-
-    return NGX_OK;
-}
-
-
-static ngx_int_t
-ngx_http_mcp_exchange_preaccess(ngx_http_request_t *r)
+ngx_uint_t
+ngx_http_mcp_exchange_preaccess(ngx_http_request_t *sr)
 {
     ngx_http_mcp_exchange_t  *x;
 
-    x = ngx_http_mcp_exchange_self(r);
+    x = ngx_http_mcp_exchange_self(sr);
 
     if (x) {
-        ngx_http_mcp_adapt_request(x, r);
+        ngx_http_mcp_adapt_request(x, sr);
+
+    } else {
+        x = ngx_http_mcp_exchange_of(sr);
     }
 
-    return NGX_DECLINED;
+    if (x == NULL || !sr->internal) {
+        return 0;
+    }
+
+    sr->internal = 0;
+
+    return 1;
 }
 
 
 ngx_http_mcp_exchange_t *
 ngx_http_mcp_exchange_create(ngx_http_request_t *r)
 {
+    ngx_pool_t                     *pool;
     ngx_http_cleanup_t             *cln;
     ngx_http_mcp_capture_t         *cap;
     ngx_http_mcp_exchange_t        *x;
     ngx_http_mcp_exchange_block_t  *room;
 
-    room = ngx_pcalloc(r->pool, sizeof(ngx_http_mcp_exchange_block_t));
+    pool = ngx_http_mcp_exchange_pool(r);
+    if (pool == NULL) {
+        return NULL;
+    }
+
+    room = ngx_pcalloc(pool, sizeof(ngx_http_mcp_exchange_block_t));
     if (room == NULL) {
         return NULL;
     }
@@ -157,6 +157,7 @@ ngx_http_mcp_exchange_create(ngx_http_request_t *r)
     x->capture = cap;
 
     cap->exchange = x;
+    cap->pool = pool;
     cap->last_in = &cap->in;
     cap->fd = (ngx_socket_t) -1;
     cap->length = -1;
@@ -176,8 +177,10 @@ ngx_http_mcp_exchange_create(ngx_http_request_t *r)
 ngx_int_t
 ngx_http_mcp_exchange_start(ngx_http_mcp_exchange_t *x)
 {
+    ngx_int_t                   rc;
+    ngx_msec_t                  time;
+    ngx_pool_t                 *pool;
     ngx_http_request_t         *r, *sr;
-    ngx_http_headers_in_t       in;
     ngx_http_mcp_capture_t     *cap;
     ngx_http_variable_value_t  *variables;
 
@@ -188,10 +191,6 @@ ngx_http_mcp_exchange_start(ngx_http_mcp_exchange_t *x)
                    "mcp exchange start \"%V\" \"%V\" len:%uz",
                    &x->name, &x->uri, x->request_len);
 
-    if (ngx_http_mcp_headers_build(x, &in) != NGX_OK) {
-        return NGX_ERROR;
-    }
-
     cap->body.bufs = x->request;
 
     /* other values cached for r may differ from what the subrequest sees */
@@ -201,14 +200,25 @@ ngx_http_mcp_exchange_start(ngx_http_mcp_exchange_t *x)
         return NGX_ERROR;
     }
 
-    if (ngx_http_subrequest(r, &x->uri, x->args.len ? &x->args : NULL, &sr,
-                            &cap->post, NGX_HTTP_SUBREQUEST_BACKGROUND)
-        != NGX_OK)
-    {
+    /* the subrequest takes the pool of its parent */
+
+    pool = r->pool;
+    r->pool = cap->pool;
+
+    rc = ngx_http_subrequest(r, &x->uri, x->args.len ? &x->args : NULL, &sr,
+                             &cap->post, NGX_HTTP_SUBREQUEST_BACKGROUND);
+    r->pool = pool;
+
+    if (rc != NGX_OK) {
         return NGX_ERROR;
     }
 
-    sr->headers_in = in;
+    if (ngx_http_mcp_headers_build(x, sr) != NGX_OK) {
+        cap->done = 1;
+        sr->write_event_handler = ngx_http_mcp_exchange_drop;
+        return NGX_ERROR;
+    }
+
     sr->header_in = r->header_in;
     sr->request_body = &cap->body;
     sr->variables = variables;
@@ -226,15 +236,19 @@ ngx_http_mcp_exchange_start(ngx_http_mcp_exchange_t *x)
 
     cap->timeout = x->timeout;
     cap->started = ngx_current_msec;
+    cap->alive = ngx_current_msec;
 
-    /* the shortest time comes first, so that the timer is set only once */
+    time = NGX_HTTP_MCP_EXCHANGE_LONG;
 
-    ngx_http_mcp_exchange_set_timer(cap, NGX_HTTP_MCP_EXCHANGE_LONG);
-    ngx_http_mcp_exchange_alive(x);
+    if (x->timeout) {
+        time = ngx_min(time, x->timeout);
+    }
 
     if (x->total) {
-        ngx_http_mcp_exchange_set_timer(cap, x->total);
+        time = ngx_min(time, x->total);
     }
+
+    ngx_add_timer(&cap->event, time);
 
     /* runs posted requests in a later event, if no caller does */
 
@@ -351,7 +365,7 @@ ngx_http_mcp_exchange_resume(ngx_http_mcp_exchange_t *x)
 
     cap->resumed = 1;
 
-    ngx_http_mcp_exchange_alive(x);
+    ngx_http_mcp_exchange_alive(cap);
 
     /* goes on in the next turn of the event loop, so that others have theirs
        */
@@ -360,22 +374,17 @@ ngx_http_mcp_exchange_resume(ngx_http_mcp_exchange_t *x)
 }
 
 
-/* notes a sign of life: bytes received, or the end of a pause */
+/*
+ * The upstream is alive, and its silence may count from now on.  While silence
+ * counts, the timer is set already, and looks at the time of the last bytes.
+ */
 
 static void
-ngx_http_mcp_exchange_alive(ngx_http_mcp_exchange_t *x)
+ngx_http_mcp_exchange_alive(ngx_http_mcp_capture_t *cap)
 {
-    ngx_http_mcp_capture_t  *cap;
-
-    cap = x->capture;
-
-    if (cap->stop || cap->done || x->sr == NULL) {
-        return;
-    }
-
     cap->alive = ngx_current_msec;
 
-    if (ngx_http_mcp_exchange_counts_silence(cap)) {
+    if (!cap->stop && ngx_http_mcp_exchange_counts_silence(cap)) {
         ngx_http_mcp_exchange_set_timer(cap, cap->timeout);
     }
 }
@@ -457,7 +466,7 @@ ngx_http_mcp_exchange_header_filter(ngx_http_request_t *r)
 
     if (!cap->header && !cap->stop && !cap->done) {
         ngx_http_mcp_capture_header(x, r);
-        ngx_http_mcp_exchange_alive(x);
+        ngx_http_mcp_exchange_alive(cap);
     }
 
     return NGX_OK;
@@ -467,6 +476,7 @@ ngx_http_mcp_exchange_header_filter(ngx_http_request_t *r)
 ngx_int_t
 ngx_http_mcp_exchange_body_filter(ngx_http_request_t *r, ngx_chain_t *in)
 {
+    ngx_http_mcp_capture_t   *cap;
     ngx_http_mcp_exchange_t  *x;
 
     x = ngx_http_mcp_exchange_self(r);
@@ -478,7 +488,8 @@ ngx_http_mcp_exchange_body_filter(ngx_http_request_t *r, ngx_chain_t *in)
     r->connection->log->action = NULL;
 
     if (in) {
-        ngx_http_mcp_exchange_alive(x);
+        cap = x->capture;
+        cap->alive = ngx_current_msec;
     }
 
     ngx_http_mcp_capture_body(x, r, in);
@@ -603,6 +614,10 @@ ngx_http_mcp_exchange_enter(ngx_http_request_t *sr)
     x = ngx_http_mcp_exchange_self(sr);
     cap = x->capture;
     wev = sr->connection->write;
+
+    if (cap->event.posted && !cap->stop && !cap->resumed) {
+        ngx_delete_posted_event(&cap->event);
+    }
 
     delayed = wev->delayed;
 

@@ -219,8 +219,11 @@ void ngx_http_mcp_exchange_answered(ngx_http_mcp_exchange_t *x);
 void ngx_http_mcp_exchange_pause(ngx_http_mcp_exchange_t *x);
 void ngx_http_mcp_exchange_resume(ngx_http_mcp_exchange_t *x);
 
-/* installs handlers at the end of the configuration; NGX_OK or NGX_ERROR */
-ngx_int_t ngx_http_mcp_exchange_init(ngx_conf_t *cf);
+/*
+ * To be called in the preaccess phase of each subrequest.  1: it is one of an
+ * exchange, or inside one, and has come to a location.
+ */
+ngx_uint_t ngx_http_mcp_exchange_preaccess(ngx_http_request_t *sr);
 
 /*
  * Filters, which the module installs.  They process responses of exchanges.

@@ -11,13 +11,7 @@
 #include "ngx_http_mcp_header_iter.h"
 
 
-typedef struct {
-    ngx_str_t            key;
-    u_char              *lowcase_key;
-    ngx_uint_t           hash;        /* 0: was not needed yet */
-} ngx_http_mcp_headers_name_t;
-
-
+static void ngx_http_mcp_headers_split(ngx_list_t *out, ngx_list_t *in);
 static ngx_uint_t ngx_http_mcp_headers_cross(ngx_table_elt_t *h);
 static ngx_inline ngx_uint_t ngx_http_mcp_headers_same(u_char *name,
     const char *known, size_t len);
@@ -26,13 +20,13 @@ static ngx_int_t ngx_http_mcp_headers_own(ngx_http_mcp_exchange_t *x,
 static ngx_int_t ngx_http_mcp_headers_content(ngx_http_mcp_exchange_t *x,
     ngx_http_headers_in_t *in);
 static ngx_int_t ngx_http_mcp_headers_value(ngx_list_t *headers,
-    ngx_http_mcp_headers_name_t *name, ngx_str_t *value);
+    ngx_table_elt_t *name, ngx_str_t *value);
 static ngx_int_t ngx_http_mcp_headers_minted(ngx_http_mcp_exchange_t *x,
     ngx_list_t *headers);
 static ngx_int_t ngx_http_mcp_headers_client(ngx_http_mcp_exchange_t *x,
     ngx_http_headers_in_t *in);
 static ngx_table_elt_t *ngx_http_mcp_headers_add(ngx_list_t *headers,
-    ngx_http_mcp_headers_name_t *name, ngx_str_t *value);
+    ngx_table_elt_t *name, ngx_str_t *value);
 static ngx_uint_t ngx_http_mcp_headers_is(ngx_table_elt_t *h, ngx_str_t *name);
 static ngx_uint_t ngx_http_mcp_headers_is_type(ngx_str_t *type, char *name);
 
@@ -67,25 +61,27 @@ static const char  *ngx_http_mcp_headers_hop[][4] = {
 };
 
 
-/* headers that the module itself sends */
+/* headers that the module itself sends; the hash is set when it is needed */
 
-static ngx_http_mcp_headers_name_t  ngx_http_mcp_headers_host =
-    { ngx_string("Host"), (u_char *) "host", 0 };
-static ngx_http_mcp_headers_name_t  ngx_http_mcp_headers_user_agent =
-    { ngx_string("User-Agent"), (u_char *) "user-agent", 0 };
-static ngx_http_mcp_headers_name_t  ngx_http_mcp_headers_accept =
-    { ngx_string("Accept"), (u_char *) "accept", 0 };
-static ngx_http_mcp_headers_name_t  ngx_http_mcp_headers_length =
-    { ngx_string("Content-Length"), (u_char *) "content-length", 0 };
-static ngx_http_mcp_headers_name_t  ngx_http_mcp_headers_type =
-    { ngx_string("Content-Type"), (u_char *) "content-type", 0 };
-static ngx_http_mcp_headers_name_t  ngx_http_mcp_headers_version =
-    { ngx_string("MCP-Protocol-Version"), (u_char *) "mcp-protocol-version",
-      0 };
-static ngx_http_mcp_headers_name_t  ngx_http_mcp_headers_session =
-    { ngx_string("Mcp-Session-Id"), (u_char *) "mcp-session-id", 0 };
-static ngx_http_mcp_headers_name_t  ngx_http_mcp_headers_last_event =
-    { ngx_string("Last-Event-ID"), (u_char *) "last-event-id", 0 };
+#define ngx_http_mcp_headers_elt(name, lowcase)                               \
+    { .key = ngx_string(name), .lowcase_key = (u_char *) lowcase }
+
+static ngx_table_elt_t  ngx_http_mcp_headers_host =
+    ngx_http_mcp_headers_elt("Host", "host");
+static ngx_table_elt_t  ngx_http_mcp_headers_user_agent =
+    ngx_http_mcp_headers_elt("User-Agent", "user-agent");
+static ngx_table_elt_t  ngx_http_mcp_headers_accept =
+    ngx_http_mcp_headers_elt("Accept", "accept");
+static ngx_table_elt_t  ngx_http_mcp_headers_length =
+    ngx_http_mcp_headers_elt("Content-Length", "content-length");
+static ngx_table_elt_t  ngx_http_mcp_headers_type =
+    ngx_http_mcp_headers_elt("Content-Type", "content-type");
+static ngx_table_elt_t  ngx_http_mcp_headers_version =
+    ngx_http_mcp_headers_elt("MCP-Protocol-Version", "mcp-protocol-version");
+static ngx_table_elt_t  ngx_http_mcp_headers_session =
+    ngx_http_mcp_headers_elt("Mcp-Session-Id", "mcp-session-id");
+static ngx_table_elt_t  ngx_http_mcp_headers_last_event =
+    ngx_http_mcp_headers_elt("Last-Event-ID", "last-event-id");
 
 
 /* content types of bodies with one message in each line */
@@ -123,20 +119,20 @@ static ngx_str_t  ngx_http_mcp_headers_agent =
 
 
 ngx_int_t
-ngx_http_mcp_headers_build(ngx_http_mcp_exchange_t *x,
-    ngx_http_headers_in_t *in)
+ngx_http_mcp_headers_build(ngx_http_mcp_exchange_t *x, ngx_http_request_t *sr)
 {
-    ngx_int_t         rc;
-    ngx_str_t        *accept;
-    ngx_list_t       *headers;
-    ngx_table_elt_t  *h;
+    ngx_int_t               rc;
+    ngx_str_t              *accept;
+    ngx_list_t             *headers;
+    ngx_table_elt_t        *h;
+    ngx_http_headers_in_t  *in;
 
+    /* nginx has copied those of the client */
+
+    in = &sr->headers_in;
     headers = &in->headers;
 
-    if (x->client_headers) {
-        *in = x->r->headers_in;
-
-    } else {
+    if (!x->client_headers) {
         ngx_memzero(in, sizeof(ngx_http_headers_in_t));
         in->server = x->r->headers_in.server;
     }
@@ -144,11 +140,7 @@ ngx_http_mcp_headers_build(ngx_http_mcp_exchange_t *x,
     in->content_length_n = -1;
     in->keep_alive_n = -1;
 
-    if (ngx_list_init(headers, x->r->pool, 8, sizeof(ngx_table_elt_t))
-        != NGX_OK)
-    {
-        return NGX_ERROR;
-    }
+    ngx_http_mcp_headers_split(&sr->headers_out.headers, headers);
 
     rc = x->client_headers ? ngx_http_mcp_headers_client(x, in)
                            : ngx_http_mcp_headers_own(x, in);
@@ -206,25 +198,35 @@ ngx_http_mcp_headers_build(ngx_http_mcp_exchange_t *x,
 }
 
 
+/*
+ * nginx has made room for 20 headers of the response, which seldom has half as
+ * many: those of the request get a half.
+ */
+
+static void
+ngx_http_mcp_headers_split(ngx_list_t *out, ngx_list_t *in)
+{
+    out->nalloc /= 2;
+
+    *in = *out;
+
+    in->part.elts = (ngx_table_elt_t *) out->part.elts + out->nalloc;
+    in->last = &in->part;
+}
+
+
 static ngx_int_t
 ngx_http_mcp_headers_minted(ngx_http_mcp_exchange_t *x, ngx_list_t *headers)
 {
     ngx_uint_t        i;
-    ngx_table_elt_t  *h, *minted;
+    ngx_table_elt_t  *minted;
 
     minted = x->minted->elts;
 
     for (i = 0; i < x->minted->nelts; i++) {
-
-        h = ngx_http_mcp_header_push(headers);
-        if (h == NULL) {
+        if (ngx_http_mcp_header_copy(headers, &minted[i]) == NULL) {
             return NGX_ERROR;
         }
-
-        h->hash = minted[i].hash;
-        h->key = minted[i].key;
-        h->value = minted[i].value;
-        h->lowcase_key = minted[i].lowcase_key;
     }
 
     return NGX_OK;
@@ -323,8 +325,8 @@ ngx_http_mcp_headers_content(ngx_http_mcp_exchange_t *x,
 /* a header that is left out if it is empty */
 
 static ngx_int_t
-ngx_http_mcp_headers_value(ngx_list_t *headers,
-    ngx_http_mcp_headers_name_t *name, ngx_str_t *value)
+ngx_http_mcp_headers_value(ngx_list_t *headers, ngx_table_elt_t *name,
+    ngx_str_t *value)
 {
     return (value->len == 0
             || ngx_http_mcp_headers_add(headers, name, value))
@@ -336,26 +338,18 @@ static ngx_int_t
 ngx_http_mcp_headers_client(ngx_http_mcp_exchange_t *x,
     ngx_http_headers_in_t *in)
 {
-    ngx_table_elt_t            *header, *h;
+    ngx_table_elt_t            *header;
     ngx_http_mcp_header_iter_t  iter;
 
     ngx_http_mcp_header_iter_init(&iter, &x->r->headers_in.headers);
 
     while ((header = ngx_http_mcp_header_iter_next(&iter)) != NULL) {
 
-        if (header->hash == 0 || !ngx_http_mcp_headers_cross(header)) {
-            continue;
-        }
-
-        h = ngx_http_mcp_header_push(&in->headers);
-        if (h == NULL) {
+        if (header->hash && ngx_http_mcp_headers_cross(header)
+            && ngx_http_mcp_header_copy(&in->headers, header) == NULL)
+        {
             return NGX_ERROR;
         }
-
-        h->hash = header->hash;
-        h->key = header->key;
-        h->value = header->value;
-        h->lowcase_key = header->lowcase_key;
     }
 
     /* nginx's pointers to headers that are not passed on are cleared, too */
@@ -444,24 +438,20 @@ ngx_http_mcp_headers_same(u_char *name, const char *known, size_t len)
 
 
 static ngx_table_elt_t *
-ngx_http_mcp_headers_add(ngx_list_t *headers,
-    ngx_http_mcp_headers_name_t *name, ngx_str_t *value)
+ngx_http_mcp_headers_add(ngx_list_t *headers, ngx_table_elt_t *name,
+    ngx_str_t *value)
 {
     ngx_table_elt_t  *h;
-
-    h = ngx_http_mcp_header_push(headers);
-    if (h == NULL) {
-        return NULL;
-    }
 
     if (name->hash == 0) {
         name->hash = ngx_hash_key(name->lowcase_key, name->key.len);
     }
 
-    h->hash = name->hash;
-    h->key = name->key;
-    h->lowcase_key = name->lowcase_key;
-    h->value = *value;
+    h = ngx_http_mcp_header_copy(headers, name);
+
+    if (h) {
+        h->value = *value;
+    }
 
     return h;
 }
@@ -585,6 +575,12 @@ ngx_http_mcp_headers_body(ngx_http_mcp_exchange_t *x, ngx_http_request_t *sr)
 
     if (ngx_http_mcp_headers_encoding(sr)) {
         return NGX_HTTP_MCP_BODY_OTHER;
+    }
+
+    if (ngx_mcp_equal(&sr->headers_out.content_type,
+                      &ngx_http_mcp_headers_json))
+    {
+        return NGX_HTTP_MCP_BODY_JSON;
     }
 
     type.data = sr->headers_out.content_type.data;
