@@ -102,8 +102,8 @@ typedef struct {
 
 
 /*
- * A pool for an exchange of r and its subrequest.  It lives as long as r, and is
- * then kept for another exchange.  NULL: no memory.
+ * A pool for an exchange of r and its subrequest.  It lives as long as r, and
+ * is then kept for another exchange.  NULL: no memory.
  */
 ngx_pool_t *ngx_http_mcp_exchange_pool(ngx_http_request_t *r);
 
