@@ -9,6 +9,7 @@
 #include <ngx_http.h>
 #include "ngx_http_mcp_capture.h"
 #include "ngx_http_mcp_failure.h"
+#include "ngx_mcp_splice.h"
 
 
 /* bytes of a text of the upstream that are quoted in a sentence, at most */
@@ -40,7 +41,7 @@ ngx_http_mcp_failure_answer(ngx_http_mcp_exchange_t *x, ngx_str_t *text,
     ngx_str_t *id, ngx_pool_t *pool)
 {
     u_char          *p;
-    ngx_str_t        why, theirs, code, message, rest, name, value;
+    ngx_str_t        why, theirs, code, error, message;
     ngx_mcp_json_t  *json;
 
     ngx_str_null(&why);
@@ -68,18 +69,8 @@ ngx_http_mcp_failure_answer(ngx_http_mcp_exchange_t *x, ngx_str_t *text,
 
     if (json->members[NGX_MCP_PATH_ERROR].type == NGX_MCP_JSON_OBJECT) {
         code = ngx_mcp_json_span(json, NGX_MCP_PATH_ERROR_CODE, text->data);
-        rest = ngx_mcp_json_span(json, NGX_MCP_PATH_ERROR, text->data);
-
-        ngx_str_null(&message);
-
-        while (ngx_mcp_json_member(&rest, &name, &value) == NGX_OK) {
-
-            if (name.len == 9
-                && ngx_strncmp(name.data, "\"message\"", 9) == 0)
-            {
-                message = value;
-            }
-        }
+        error = ngx_mcp_json_span(json, NGX_MCP_PATH_ERROR, text->data);
+        message = ngx_mcp_json_get(&error, "message");
 
         p = ngx_cpymem(p, "the upstream answered with error ", 33);
         p = ngx_http_mcp_failure_escape(p, &code, NGX_HTTP_MCP_FAILURE_TEXT);

@@ -11,6 +11,7 @@
 #include "ngx_http_mcp_manner.h"
 #include "ngx_http_mcp_pooled.h"
 #include "ngx_http_mcp_upstream_message.h"
+#include "ngx_mcp_splice.h"
 
 
 /* ms; for the end of a session at an upstream */
@@ -727,7 +728,7 @@ ngx_http_mcp_legacy_forgot(ngx_http_mcp_upstream_request_t *ureq,
     ngx_str_t *text)
 {
     u_char                    buf[NGX_HTTP_MCP_LOST_TEXT];
-    ngx_str_t                 name, value, rest, message, *s;
+    ngx_str_t                 value, error, message, *s;
     ngx_mcp_json_t           *json;
     ngx_http_mcp_exchange_t  *x;
 
@@ -766,27 +767,19 @@ ngx_http_mcp_legacy_forgot(ngx_http_mcp_upstream_request_t *ureq,
         return 0;
     }
 
-    rest = ngx_mcp_json_span(json, NGX_MCP_PATH_ERROR, text->data);
+    error = ngx_mcp_json_span(json, NGX_MCP_PATH_ERROR, text->data);
+    value = ngx_mcp_json_get(&error, "message");
 
-    while (ngx_mcp_json_member(&rest, &name, &value) == NGX_OK) {
-
-        if (name.len != sizeof("\"message\"") - 1
-            || ngx_strncmp(name.data, "\"message\"", name.len) != 0)
-        {
-            continue;
-        }
-
-        if (value.data[0] != '"' || value.len > NGX_HTTP_MCP_LOST_TEXT) {
-            return 0;
-        }
-
-        message.data = buf;
-        message.len = ngx_mcp_json_unescape(buf, &value) - buf;
-
-        return ngx_http_mcp_legacy_forgot_words(&message, &ureq->us->id);
+    if (value.len == 0 || value.data[0] != '"'
+        || value.len > NGX_HTTP_MCP_LOST_TEXT)
+    {
+        return 0;
     }
 
-    return 0;
+    message.data = buf;
+    message.len = ngx_mcp_json_unescape(buf, &value) - buf;
+
+    return ngx_http_mcp_legacy_forgot_words(&message, &ureq->us->id);
 }
 
 

@@ -78,18 +78,17 @@ static ngx_int_t ngx_http_mcp_modern_params(
     ngx_mcp_json_t *json);
 static ngx_int_t ngx_http_mcp_modern_param(void *data, ngx_str_t *name,
     ngx_str_t *value);
-static ngx_int_t ngx_http_mcp_modern_end(
-    ngx_http_mcp_upstream_request_t *ureq);
 static ngx_int_t ngx_http_mcp_modern_envelope(ngx_pool_t *pool,
     ngx_mcp_modern_client_t *client, ngx_str_t *envelope);
 static ngx_int_t ngx_http_mcp_modern_head(
     ngx_http_mcp_upstream_request_t *ureq, ngx_http_mcp_exchange_t *x);
 static ngx_int_t ngx_http_mcp_modern_listen(
     ngx_http_mcp_upstream_request_t *ureq);
-static ngx_int_t ngx_http_mcp_modern_headers(ngx_http_mcp_exchange_t *x,
-    ngx_str_t *body, ngx_mcp_json_t *json);
-static ngx_str_t ngx_http_mcp_modern_header(ngx_pool_t *pool,
-    ngx_str_t *value);
+static ngx_int_t ngx_http_mcp_modern_headers(
+    ngx_http_mcp_upstream_request_t *ureq, ngx_http_mcp_exchange_t *x,
+    ngx_mcp_json_t *json);
+static ngx_int_t ngx_http_mcp_modern_header(ngx_http_mcp_exchange_t *x,
+    ngx_str_t *name, ngx_str_t *value);
 static ngx_uint_t ngx_http_mcp_modern_plain(ngx_str_t *value);
 static ngx_int_t ngx_http_mcp_modern_message(
     ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text);
@@ -107,6 +106,9 @@ static const char *ngx_http_mcp_modern_round(
 static ngx_int_t ngx_http_mcp_modern_failed(
     ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text, ngx_uint_t level,
     const char *why);
+static ngx_int_t ngx_http_mcp_modern_replace(
+    ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text, ngx_uint_t tool,
+    ngx_int_t code, ngx_str_t *message);
 static ngx_int_t ngx_http_mcp_modern_done(
     ngx_http_mcp_upstream_request_t *ureq, ngx_http_mcp_outcome_e outcome);
 static ngx_int_t ngx_http_mcp_modern_acknowledged(
@@ -115,9 +117,8 @@ static ngx_uint_t ngx_http_mcp_modern_honoured(ngx_str_t *params,
     ngx_str_t *uris);
 static ngx_int_t ngx_http_mcp_modern_error(
     ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text);
-static ngx_str_t ngx_http_mcp_modern_error_text(ngx_str_t *error);
-static ngx_str_t ngx_http_mcp_modern_incapable(
-    ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *id, ngx_str_t *error);
+static ngx_int_t ngx_http_mcp_modern_incapable(
+    ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text, ngx_str_t *error);
 static void ngx_http_mcp_modern_heal(ngx_http_mcp_upstream_request_t *ureq);
 static ngx_uint_t ngx_http_mcp_modern_refused(
     ngx_http_mcp_upstream_request_t *ureq, ngx_http_mcp_outcome_e outcome,
@@ -158,7 +159,7 @@ ngx_http_mcp_manner_t  ngx_http_mcp_modern = {
     NULL,                                  /* absent */
     ngx_http_mcp_modern_heal,
     NULL,                                  /* release */
-    ngx_http_mcp_modern_end,
+    NULL,                                  /* end */
     ngx_http_mcp_modern_refused,
     ngx_http_mcp_modern_ask,
     ngx_mcp_modern_discovered,
@@ -405,10 +406,9 @@ ngx_http_mcp_modern_list(ngx_http_mcp_upstream_request_t *ureq)
 static void
 ngx_http_mcp_modern_list_message(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
 {
-    ngx_str_t                         id, rest, name, value;
+    ngx_str_t                         id, result, cursor;
     ngx_http_mcp_modern_own_t        *own;
     ngx_http_mcp_upstream_request_t  *ureq;
-    static ngx_str_t                  cursor = ngx_string("nextCursor");
 
     ureq = x->data;
     own = ureq->own;
@@ -431,17 +431,16 @@ ngx_http_mcp_modern_list_message(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
         return;
     }
 
-    rest = ngx_mcp_json_span(x->scan, NGX_MCP_PATH_RESULT, text->data);
+    result = ngx_mcp_json_span(x->scan, NGX_MCP_PATH_RESULT, text->data);
 
-    if (ngx_http_mcp_tools_add(own->tools, &rest) != NGX_OK) {
+    if (ngx_http_mcp_tools_add(own->tools, &result) != NGX_OK) {
         return;
     }
 
-    while (ngx_mcp_json_member(&rest, &name, &value) == NGX_OK) {
-        if (ngx_mcp_json_is(&name, &cursor) && value.data[0] == '"') {
-            (void) ngx_http_mcp_string_copy(ureq->r->pool, &own->cursor,
-                                            &value);
-        }
+    cursor = ngx_mcp_json_get(&result, "nextCursor");
+
+    if (cursor.len && cursor.data[0] == '"') {
+        (void) ngx_http_mcp_string_copy(ureq->r->pool, &own->cursor, &cursor);
     }
 }
 
@@ -475,13 +474,6 @@ ngx_http_mcp_modern_list_done(ngx_http_mcp_exchange_t *x,
     own->tools = NULL;
 
     ngx_http_mcp_upstream_request_next(ureq);
-}
-
-
-static ngx_int_t
-ngx_http_mcp_modern_end(ngx_http_mcp_upstream_request_t *ureq)
-{
-    return NGX_OK;
 }
 
 
@@ -547,7 +539,7 @@ ngx_http_mcp_modern_head(ngx_http_mcp_upstream_request_t *ureq,
         return NGX_ERROR;
     }
 
-    return ngx_http_mcp_modern_headers(x, &ureq->body, &json);
+    return ngx_http_mcp_modern_headers(ureq, x, &json);
 }
 
 
@@ -618,10 +610,7 @@ ngx_http_mcp_modern_param(void *data, ngx_str_t *name, ngx_str_t *value)
         text.len = ngx_mcp_json_unescape(p, value) - p;
     }
 
-    text = ngx_http_mcp_modern_header(x->r->pool, &text);
-
-    return text.data ? ngx_http_mcp_headers_mint(x, &header, &text)
-                     : NGX_ERROR;
+    return ngx_http_mcp_modern_header(x, &header, &text);
 }
 
 
@@ -665,27 +654,28 @@ ngx_http_mcp_modern_listen(ngx_http_mcp_upstream_request_t *ureq)
 }
 
 
-/* adds the headers that repeat members of this message, which is scanned */
+/* adds the headers that repeat members of the message, which is scanned */
 
 static ngx_int_t
-ngx_http_mcp_modern_headers(ngx_http_mcp_exchange_t *x, ngx_str_t *body,
-    ngx_mcp_json_t *json)
+ngx_http_mcp_modern_headers(ngx_http_mcp_upstream_request_t *ureq,
+    ngx_http_mcp_exchange_t *x, ngx_mcp_json_t *json)
 {
-    ngx_str_t       raw, value;
-    ngx_mcp_path_e  path;
+    ngx_str_t                   raw, value;
+    ngx_mcp_path_e              path;
+    ngx_http_mcp_modern_own_t  *own;
+
+    own = ureq->own;
 
     x->protocol_version = *ngx_mcp_revision_name(NGX_MCP_2026_07_28);
 
-    raw = ngx_mcp_json_span(json, NGX_MCP_PATH_METHOD, body->data);
-
-    value.data = ngx_pnalloc(x->r->pool, raw.len);
-    if (value.data == NULL) {
+    if (ngx_http_mcp_modern_header(x, &ngx_http_mcp_modern_method,
+                                   &ureq->scope.method)
+        != NGX_OK)
+    {
         return NGX_ERROR;
     }
 
-    value.len = ngx_mcp_json_unescape(value.data, &raw) - value.data;
-
-    switch (ngx_mcp_method_parse(&value)) {
+    switch (own->method) {
 
     case NGX_MCP_METHOD_TOOLS_CALL:
     case NGX_MCP_METHOD_PROMPTS_GET:
@@ -697,25 +687,14 @@ ngx_http_mcp_modern_headers(ngx_http_mcp_exchange_t *x, ngx_str_t *body,
         break;
 
     default:
-        path = NGX_MCP_PATH_NONE;
-    }
-
-    value = ngx_http_mcp_modern_header(x->r->pool, &value);
-
-    if (value.data == NULL
-        || ngx_http_mcp_headers_mint(x, &ngx_http_mcp_modern_method, &value)
-           != NGX_OK)
-    {
-        return NGX_ERROR;
-    }
-
-    if (path == NGX_MCP_PATH_NONE
-        || json->members[path].type != NGX_MCP_JSON_STRING)
-    {
         return NGX_OK;
     }
 
-    raw = ngx_mcp_json_span(json, path, body->data);
+    if (json->members[path].type != NGX_MCP_JSON_STRING) {
+        return NGX_OK;
+    }
+
+    raw = ngx_mcp_json_span(json, path, ureq->body.data);
 
     value.data = ngx_pnalloc(x->r->pool, raw.len);
     if (value.data == NULL) {
@@ -723,32 +702,28 @@ ngx_http_mcp_modern_headers(ngx_http_mcp_exchange_t *x, ngx_str_t *body,
     }
 
     value.len = ngx_mcp_json_unescape(value.data, &raw) - value.data;
-    value = ngx_http_mcp_modern_header(x->r->pool, &value);
 
-    return value.data == NULL
-           ? NGX_ERROR
-           : ngx_http_mcp_headers_mint(x, &ngx_http_mcp_modern_name, &value);
+    return ngx_http_mcp_modern_header(x, &ngx_http_mcp_modern_name, &value);
 }
 
 
-/* a value, encoded if a header cannot have it as it is */
+/* adds a header, with its value encoded if it cannot stand there as it is */
 
-static ngx_str_t
-ngx_http_mcp_modern_header(ngx_pool_t *pool, ngx_str_t *value)
+static ngx_int_t
+ngx_http_mcp_modern_header(ngx_http_mcp_exchange_t *x, ngx_str_t *name,
+    ngx_str_t *value)
 {
     u_char     *p;
     ngx_str_t   out, encoded;
 
     if (ngx_http_mcp_modern_plain(value)) {
-        return *value;
+        return ngx_http_mcp_headers_mint(x, name, value);
     }
 
-    out.len = 0;
-    out.data = ngx_pnalloc(pool, sizeof("=?base64?") + 2
-                                 + ngx_base64_encoded_length(value->len));
-
+    out.data = ngx_pnalloc(x->r->pool, sizeof("=?base64?") + 2
+                                   + ngx_base64_encoded_length(value->len));
     if (out.data == NULL) {
-        return out;
+        return NGX_ERROR;
     }
 
     p = ngx_cpymem(out.data, "=?base64?", sizeof("=?base64?") - 1);
@@ -760,7 +735,7 @@ ngx_http_mcp_modern_header(ngx_pool_t *pool, ngx_str_t *value)
 
     out.len = p - out.data;
 
-    return out;
+    return ngx_http_mcp_headers_mint(x, name, &out);
 }
 
 
@@ -1057,31 +1032,48 @@ ngx_http_mcp_modern_round(ngx_http_mcp_upstream_request_t *ureq,
 }
 
 
-/* replaces what the upstream said */
+/* replaces what the upstream said, with the reason for the log and the client
+   */
 
 static ngx_int_t
 ngx_http_mcp_modern_failed(ngx_http_mcp_upstream_request_t *ureq,
     ngx_str_t *text, ngx_uint_t level, const char *why)
 {
-    u_char                     *p;
-    ngx_str_t                   id, message, raw, out;
-    ngx_http_mcp_modern_own_t  *own;
-
-    own = ureq->own;
+    ngx_str_t  message;
 
     ngx_log_error(level, ureq->r->connection->log, 0,
                   "mcp upstream \"%V\": a request was not completed: %s",
                   &ureq->upstream->name, why);
 
-    id = ngx_mcp_json_span(ureq->x->scan, NGX_MCP_PATH_ID, text->data);
-
     message.data = (u_char *) why;
     message.len = ngx_strlen(why);
 
-    if (own->method == NGX_MCP_METHOD_TOOLS_CALL) {
+    return ngx_http_mcp_modern_replace(ureq, text, 1, NGX_MCP_INTERNAL_ERROR,
+                                       &message);
+}
+
+
+/*
+ * Replaces what the upstream said by an error; tool: for a call of a tool by a
+ * result that tells of the error.  message: decoded.
+ */
+
+static ngx_int_t
+ngx_http_mcp_modern_replace(ngx_http_mcp_upstream_request_t *ureq,
+    ngx_str_t *text, ngx_uint_t tool, ngx_int_t code, ngx_str_t *message)
+{
+    u_char                     *p;
+    ngx_str_t                   id, raw, out;
+    ngx_http_mcp_modern_own_t  *own;
+
+    own = ureq->own;
+
+    id = ngx_mcp_json_span(ureq->x->scan, NGX_MCP_PATH_ID, text->data);
+
+    if (tool && own->method == NGX_MCP_METHOD_TOOLS_CALL) {
 
         p = ngx_pnalloc(ureq->r->pool,
-                        128 + ngx_mcp_json_escaped_len(&message));
+                        128 + ngx_mcp_json_escaped_len(message));
         if (p == NULL) {
             return NGX_DECLINED;
         }
@@ -1090,7 +1082,7 @@ ngx_http_mcp_modern_failed(ngx_http_mcp_upstream_request_t *ureq,
         p = ngx_cpymem(p, "{\"content\":[{\"type\":\"text\",\"text\":",
                        sizeof("{\"content\":[{\"type\":\"text\",\"text\":")
                        - 1);
-        p = ngx_mcp_json_escape(p, &message);
+        p = ngx_mcp_json_escape(p, message);
         p = ngx_cpymem(p, "}],\"isError\":true}",
                        sizeof("}],\"isError\":true}") - 1);
         raw.len = p - raw.data;
@@ -1100,7 +1092,7 @@ ngx_http_mcp_modern_failed(ngx_http_mcp_upstream_request_t *ureq,
     } else {
         out = ngx_mcp_error_compose(ureq->r->pool,
                                     NGX_MCP_REVISION_LATEST_LEGACY, &id,
-                                    NGX_MCP_INTERNAL_ERROR, &message, NULL);
+                                    code, message, NULL);
     }
 
     if (out.data == NULL) {
@@ -1372,7 +1364,7 @@ ngx_http_mcp_modern_error(ngx_http_mcp_upstream_request_t *ureq,
     ngx_str_t *text)
 {
     ngx_int_t                   code;
-    ngx_str_t                   id, raw, error, out, why;
+    ngx_str_t                   raw, error, why;
     ngx_mcp_json_t             *json;
     ngx_http_mcp_modern_own_t  *own;
 
@@ -1414,100 +1406,55 @@ ngx_http_mcp_modern_error(ngx_http_mcp_upstream_request_t *ureq,
         return NGX_OK;
     }
 
-    id = ngx_mcp_json_span(json, NGX_MCP_PATH_ID, text->data);
     error = ngx_mcp_json_span(json, NGX_MCP_PATH_ERROR, text->data);
 
     if (code == NGX_HTTP_MCP_MODERN_CAPABILITY) {
-        out = ngx_http_mcp_modern_incapable(ureq, &id, &error);
-
-    } else {
-        ngx_log_error(NGX_LOG_ERR, ureq->r->connection->log, 0,
-                      "mcp upstream \"%V\" of endpoint \"%V\" refused %s of "
-                      "the module: %V; %s",
-                      &ureq->upstream->name, &ureq->upstream->endpoint,
-                      code == NGX_HTTP_MCP_MODERN_HEADERS
-                      ? "the headers" : "version 2026-07-28", &error,
-                      code == NGX_HTTP_MCP_MODERN_HEADERS
-                      ? "check that its location and whatever stands before "
-                        "it pass on \"Mcp-Method\", \"Mcp-Name\", "
-                        "\"Mcp-Param-*\" and \"MCP-Protocol-Version\""
-                      : "write \"protocol=auto\" in \"mcp_upstream\"");
-
-        ngx_str_set(&why, "the upstream refused the headers or the version of "
-                          "the request");
-
-        out = ngx_mcp_error_compose(ureq->r->pool,
-                                    NGX_MCP_REVISION_LATEST_LEGACY, &id,
-                                    NGX_MCP_INTERNAL_ERROR, &why, NULL);
+        return ngx_http_mcp_modern_incapable(ureq, text, &error);
     }
 
-    if (out.data == NULL) {
+    ngx_log_error(NGX_LOG_ERR, ureq->r->connection->log, 0,
+                  "mcp upstream \"%V\" of endpoint \"%V\" refused %s of the "
+                  "module: %V; %s",
+                  &ureq->upstream->name, &ureq->upstream->endpoint,
+                  code == NGX_HTTP_MCP_MODERN_HEADERS
+                  ? "the headers" : "version 2026-07-28", &error,
+                  code == NGX_HTTP_MCP_MODERN_HEADERS
+                  ? "check that its location and whatever stands before it "
+                    "pass on \"Mcp-Method\", \"Mcp-Name\", \"Mcp-Param-*\" "
+                    "and \"MCP-Protocol-Version\""
+                  : "write \"protocol=auto\" in \"mcp_upstream\"");
+
+    ngx_str_set(&why, "the upstream refused the headers or the version of the "
+                      "request");
+
+    return ngx_http_mcp_modern_replace(ureq, text, 0, NGX_MCP_INTERNAL_ERROR,
+                                       &why);
+}
+
+
+/* the request needs a capability that the client lacks */
+
+static ngx_int_t
+ngx_http_mcp_modern_incapable(ngx_http_mcp_upstream_request_t *ureq,
+    ngx_str_t *text, ngx_str_t *error)
+{
+    ngx_str_t  raw, message;
+
+    raw = ngx_mcp_json_get(error, "message");
+
+    if (raw.len == 0 || raw.data[0] != '"') {
+        ngx_str_set(&raw, "\"the client lacks a capability\"");
+    }
+
+    message.data = ngx_pnalloc(ureq->r->pool, raw.len);
+    if (message.data == NULL) {
         return NGX_DECLINED;
     }
 
-    *text = out;
+    message.len = ngx_mcp_json_unescape(message.data, &raw) - message.data;
 
-    return ngx_mcp_json_scan(json, text);
-}
-
-
-/* the raw message of a raw error */
-
-static ngx_str_t
-ngx_http_mcp_modern_error_text(ngx_str_t *error)
-{
-    ngx_str_t         rest, name, value;
-    static ngx_str_t  member = ngx_string("message");
-
-    rest = *error;
-
-    while (ngx_mcp_json_member(&rest, &name, &value) == NGX_OK) {
-        if (ngx_mcp_json_is(&name, &member) && value.data[0] == '"') {
-            return value;
-        }
-    }
-
-    ngx_str_set(&value, "\"the client lacks a capability\"");
-
-    return value;
-}
-
-
-/* the error for a tool that needs a capability which the client lacks */
-
-static ngx_str_t
-ngx_http_mcp_modern_incapable(ngx_http_mcp_upstream_request_t *ureq,
-    ngx_str_t *id, ngx_str_t *error)
-{
-    u_char                     *p;
-    ngx_str_t                   message, out;
-    ngx_http_mcp_modern_own_t  *own;
-
-    own = ureq->own;
-    message = ngx_http_mcp_modern_error_text(error);
-
-    out.len = 0;
-    p = ngx_pnalloc(ureq->r->pool, 128 + id->len + message.len);
-    out.data = p;
-
-    if (p == NULL) {
-        return out;
-    }
-
-    if (own->method == NGX_MCP_METHOD_TOOLS_CALL) {
-        p = ngx_sprintf(p, "{\"jsonrpc\":\"2.0\",\"id\":%V,\"result\":"
-                        "{\"content\":[{\"type\":\"text\",\"text\":%V}],"
-                        "\"isError\":true}}", id, &message);
-
-    } else {
-        p = ngx_sprintf(p, "{\"jsonrpc\":\"2.0\",\"id\":%V,\"error\":"
-                        "{\"code\":%d,\"message\":%V}}", id,
-                        NGX_MCP_INVALID_PARAMS, &message);
-    }
-
-    out.len = p - out.data;
-
-    return out;
+    return ngx_http_mcp_modern_replace(ureq, text, 1, NGX_MCP_INVALID_PARAMS,
+                                       &message);
 }
 
 

@@ -507,21 +507,16 @@ ngx_http_mcp_probe_send(ngx_http_mcp_probe_t *probe, ngx_str_t *method,
 {
     ngx_str_t                 body;
     ngx_msec_int_t            left;
-    ngx_http_mcp_scope_t      scope;
     ngx_http_mcp_exchange_t  *x;
     ngx_http_mcp_audience_t   audience;
 
-    ngx_memzero(&scope, sizeof(ngx_http_mcp_scope_t));
     ngx_memzero(&audience, sizeof(ngx_http_mcp_audience_t));
-
-    scope.method = *method;
-    scope.request_id = ngx_http_mcp_own_id;
 
     audience.tenant = probe->tenant;
     audience.session = probe->session;
 
     x = ngx_http_mcp_background_exchange(probe->upstream, &audience, NULL,
-                                         &scope);
+                                         method);
     if (x == NULL) {
         return NGX_ERROR;
     }

@@ -166,23 +166,19 @@ ngx_http_mcp_tools_create(ngx_str_t *tenant)
 ngx_int_t
 ngx_http_mcp_tools_add(ngx_http_mcp_tools_t *tools, ngx_str_t *result)
 {
-    ngx_str_t         rest, name, value, tool;
-    static ngx_str_t  member = ngx_string("tools");
+    ngx_str_t  rest, tool;
 
-    rest = *result;
+    rest = ngx_mcp_json_get(result, "tools");
 
-    while (ngx_mcp_json_member(&rest, &name, &value) == NGX_OK) {
+    if (rest.len == 0 || rest.data[0] != '[') {
+        return NGX_OK;
+    }
 
-        if (!ngx_mcp_json_is(&name, &member) || value.data[0] != '[') {
-            continue;
-        }
-
-        while (ngx_mcp_json_element(&value, &tool) == NGX_OK) {
-            if (tool.data[0] == '{'
-                && ngx_http_mcp_tools_entry(tools, &tool) != NGX_OK)
-            {
-                return NGX_ERROR;
-            }
+    while (ngx_mcp_json_element(&rest, &tool) == NGX_OK) {
+        if (tool.data[0] == '{'
+            && ngx_http_mcp_tools_entry(tools, &tool) != NGX_OK)
+        {
+            return NGX_ERROR;
         }
     }
 
@@ -194,50 +190,44 @@ static ngx_int_t
 ngx_http_mcp_tools_entry(ngx_http_mcp_tools_t *tools, ngx_str_t *raw)
 {
     u_char               *p;
-    ngx_str_t             rest, name, value;
+    ngx_str_t             name, value;
     ngx_http_mcp_tool_t  *entry;
-    static ngx_str_t      member = ngx_string("name");
 
     if (tools->array.nelts == NGX_HTTP_MCP_TOOLS_MAX) {
         return NGX_ERROR;
     }
 
-    rest = *raw;
+    value = ngx_mcp_json_get(raw, "name");
 
-    while (ngx_mcp_json_member(&rest, &name, &value) == NGX_OK) {
-
-        if (!ngx_mcp_json_is(&name, &member) || value.data[0] != '"') {
-            continue;
-        }
-
-        entry = ngx_array_push(&tools->array);
-        p = ngx_alloc(value.len, ngx_cycle->log);
-
-        if (entry == NULL || p == NULL) {
-            ngx_free(p);
-            return NGX_ERROR;
-        }
-
-        name.data = p;
-        name.len = ngx_mcp_json_unescape(p, &value) - p;
-
-        entry->name = ngx_http_mcp_tools_hash(&name);
-        ngx_str_null(&entry->raw);
-
-        ngx_free(p);
-
-        if (ngx_strlcasestrn(raw->data, raw->data + raw->len,
-                             (u_char *) "\"x-mcp-header\"",
-                             sizeof("\"x-mcp-header\"") - 2)
-            == NULL)
-        {
-            return NGX_OK;
-        }
-
-        return ngx_http_mcp_string_copy(tools->pool, &entry->raw, raw);
+    if (value.len == 0 || value.data[0] != '"') {
+        return NGX_OK;
     }
 
-    return NGX_OK;
+    entry = ngx_array_push(&tools->array);
+    p = ngx_alloc(value.len, ngx_cycle->log);
+
+    if (entry == NULL || p == NULL) {
+        ngx_free(p);
+        return NGX_ERROR;
+    }
+
+    name.data = p;
+    name.len = ngx_mcp_json_unescape(p, &value) - p;
+
+    entry->name = ngx_http_mcp_tools_hash(&name);
+    ngx_str_null(&entry->raw);
+
+    ngx_free(p);
+
+    if (ngx_strlcasestrn(raw->data, raw->data + raw->len,
+                         (u_char *) "\"x-mcp-header\"",
+                         sizeof("\"x-mcp-header\"") - 2)
+        == NULL)
+    {
+        return NGX_OK;
+    }
+
+    return ngx_http_mcp_string_copy(tools->pool, &entry->raw, raw);
 }
 
 

@@ -564,10 +564,10 @@ ngx_http_mcp_background_open(ngx_http_conf_ctx_t *conf,
 ngx_http_mcp_exchange_t *
 ngx_http_mcp_background_exchange(ngx_http_mcp_upstream_t *u,
     ngx_http_mcp_audience_t *audience, ngx_http_headers_in_t *headers,
-    ngx_http_mcp_scope_t *scope)
+    ngx_str_t *method)
 {
     ngx_http_request_t       *r;
-    ngx_http_mcp_scope_t     *copy;
+    ngx_http_mcp_scope_t     *scope;
     ngx_http_mcp_exchange_t  *x;
 
     r = ngx_http_mcp_background_open(u->conf_ctx, audience, headers);
@@ -575,16 +575,22 @@ ngx_http_mcp_background_exchange(ngx_http_mcp_upstream_t *u,
         return NULL;
     }
 
-    copy = ngx_pcalloc(r->pool, sizeof(ngx_http_mcp_scope_t));
-    if (copy == NULL) {
+    scope = ngx_pcalloc(r->pool, sizeof(ngx_http_mcp_scope_t));
+    if (scope == NULL) {
         goto failed;
     }
 
-    if (scope) {
-        *copy = *scope;
+    if (method) {
+        scope->request_id = ngx_http_mcp_own_id;
+
+        if (ngx_http_mcp_string_copy(r->pool, &scope->method, method)
+            != NGX_OK)
+        {
+            goto failed;
+        }
     }
 
-    x = ngx_http_mcp_upstream_exchange(r, u, copy);
+    x = ngx_http_mcp_upstream_exchange(r, u, scope);
     if (x == NULL) {
         goto failed;
     }

@@ -213,14 +213,15 @@ ngx_http_request_t *ngx_http_mcp_background_open(ngx_http_conf_ctx_t *conf,
     ngx_http_mcp_audience_t *audience, ngx_http_headers_in_t *headers);
 
 /*
- * Makes a background request and an exchange on it.  The scope is copied, but
- * not its strings; NULL: an empty one.  Unless the caller sets other handlers,
- * the response is ignored and the request is closed at the end.  NULL: no
- * memory or no connection, or the URI has a dot segment (logged).
+ * Makes a background request and an exchange on it, for a request of the
+ * module's own with this method (copied), or, if method is NULL, for another
+ * message.  Unless the caller sets other handlers, the response is ignored and
+ * the request is closed at the end.  NULL: no memory or no connection, or the
+ * URI has a dot segment (logged).
  */
 ngx_http_mcp_exchange_t *ngx_http_mcp_background_exchange(
     ngx_http_mcp_upstream_t *u, ngx_http_mcp_audience_t *audience,
-    ngx_http_headers_in_t *headers, ngx_http_mcp_scope_t *scope);
+    ngx_http_headers_in_t *headers, ngx_str_t *method);
 
 /* the same for a message in the upstream session with this id (copied) */
 ngx_http_mcp_exchange_t *ngx_http_mcp_background_session(

@@ -821,7 +821,9 @@ ngx_http_mcp_upstream_request_stopped(ngx_http_mcp_upstream_request_t *ureq)
 
         /* the unfinished session is ended; a request that waits makes one */
 
-        (void) ureq->manner->end(ureq);
+        if (ureq->manner->end) {
+            (void) ureq->manner->end(ureq);
+        }
 
         ngx_http_mcp_upstream_request_end(ureq, NGX_HTTP_MCP_ABORTED);
         return 1;
