@@ -55,9 +55,21 @@ sub sized {
            $p->{cut} ? [cut =>] : [end =>];
 }
 
+sub many {
+    my ($r) = @_;
+    my $h = $r->{headers};
+
+    return [http => 200, { 'Content-Type' => 'application/json',
+                           'Set-Cookie' => 'a=b',
+                           map { ("X-R-$_" => 'r' x 90) } 1 .. 30 },
+            json_encode(Mcp::Upstream::result($r, {
+                got => [ map { $h->{"x-c-$_"} } 1 .. 30 ] }))];
+}
+
 my %handlers = ('tools/call' => sub {
     my ($r) = @_;
     my $name = $r->{json}{params}{name};
+    return many($r) if $name eq 'many';
     return sized($r) if $name eq 'sized';
     return [http => 200, { 'Content-Type' => 'application/json' },
             qq({"jsonrpc":"2.0","id":$r->{json}{id},)
@@ -106,6 +118,24 @@ my @statuses = (
     [409, 409], [413, 413], [415, 502], [418, 502], [422, 422], [429, 503],
     [451, 451], [500, 502], [502, 502], [503, 503], [504, 504],
 );
+
+# one after the other, and with many headers on either side
+
+for my $kind (qw(legacy rpc)) {
+    my $s = $t->session(path => "/$kind");
+    my $conn = $t->conn;
+
+    for my $n (1, 30, 1) {
+        my %h = map { ("X-C-$_" => "c$_" x 30) } 1 .. $n;
+        my $r = $s->tool('many', {}, headers => \%h, conn => $conn);
+
+        is_deeply($r->{result}{got},
+                  [ map { $_ > $n ? undef : "c$_" x 30 } 1 .. 30 ],
+                  "$kind, $n headers more: all reach the upstream");
+        is($r->{http}{headers}{'set-cookie'}, 'a=b',
+           'one of 33 reaches the client');
+    }
+}
 
 for my $kind (qw(legacy rpc)) {
     my $s = $t->session(path => "/$kind");

@@ -1203,7 +1203,7 @@ ngx_http_mcp_shared_receive(ngx_http_mcp_shared_t *us,
     ngx_mcp_list_change_t  *change;
 
     id = ngx_mcp_json_span(ureq->x->scan, NGX_MCP_PATH_ID, text->data);
-    method = ngx_http_mcp_upstream_message_method(ureq, text);
+    method = ngx_mcp_method_of(ureq->x->scan, text);
     change = ngx_mcp_list_change(method);
 
     if (id.len) {

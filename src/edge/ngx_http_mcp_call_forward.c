@@ -772,7 +772,7 @@ ngx_http_mcp_call_upstream_message(ngx_http_mcp_call_t *call,
     }
 
     level = id->len ? NGX_MCP_LEVEL_UNSET
-                    : ngx_http_mcp_upstream_message_level(ureq, text);
+                    : ngx_mcp_level_of(ureq->x->scan, text);
 
     ngx_http_mcp_call_deliver(call, &out, id->len ? NGX_MCP_EVENT_REQUEST : 0,
                               level);

@@ -1391,7 +1391,7 @@ ngx_http_mcp_modern_client_server_request(ngx_http_mcp_ctx_t *ctx,
 
     *out = *text;
 
-    method = ngx_http_mcp_upstream_message_method(ureq, text);
+    method = ngx_mcp_method_of(ureq->x->scan, text);
 
     id = ngx_mcp_json_span(ureq->x->scan, NGX_MCP_PATH_ID, text->data);
 
@@ -1425,7 +1425,7 @@ ngx_http_mcp_modern_client_server_request(ngx_http_mcp_ctx_t *ctx,
                ? NGX_OK : NGX_DECLINED;
 
     case NGX_MCP_METHOD_MESSAGE:
-        level = ngx_http_mcp_upstream_message_level(ureq, text);
+        level = ngx_mcp_level_of(ureq->x->scan, text);
 
         return (ctx->caller.level != NGX_MCP_LEVEL_UNSET
                 && level >= ctx->caller.level)

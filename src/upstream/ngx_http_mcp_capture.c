@@ -26,8 +26,14 @@ static void ngx_http_mcp_capture_gather(ngx_http_mcp_exchange_t *x,
     ngx_buf_t *b);
 static ngx_int_t ngx_http_mcp_capture_grow(ngx_http_mcp_exchange_t *x,
     size_t size);
-static void ngx_http_mcp_capture_gathered(ngx_http_mcp_exchange_t *x,
-    ngx_str_t *text);
+static void ngx_http_mcp_capture_collect(ngx_http_mcp_exchange_t *x,
+    ngx_buf_t *b);
+static ngx_int_t ngx_http_mcp_capture_collect_start(
+    ngx_http_mcp_exchange_t *x);
+static void ngx_http_mcp_capture_collect_bad(ngx_http_mcp_exchange_t *x);
+static ngx_buf_t *ngx_http_mcp_capture_piece(ngx_http_mcp_exchange_t *x,
+    u_char *p, size_t size);
+static void ngx_http_mcp_capture_collected(ngx_http_mcp_exchange_t *x);
 static void ngx_http_mcp_capture_pass(ngx_http_mcp_exchange_t *x,
     ngx_buf_t *b);
 static void ngx_http_mcp_capture_parse(ngx_http_mcp_exchange_t *x,
@@ -367,6 +373,10 @@ ngx_http_mcp_capture_process(ngx_http_mcp_exchange_t *x)
             ngx_http_mcp_capture_gather(x, b);
             break;
 
+        case NGX_HTTP_MCP_COLLECT:
+            ngx_http_mcp_capture_collect(x, b);
+            break;
+
         case NGX_HTTP_MCP_PASS:
             ngx_http_mcp_capture_pass(x, b);
             break;
@@ -521,9 +531,18 @@ ngx_http_mcp_capture_gather(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
 
     if (x->handlers->piece
         && x->status < NGX_HTTP_SPECIAL_RESPONSE
-        && cap->length > NGX_HTTP_MCP_WHOLE
-        && (cap->len ? cap->text[0] : *b->pos) == '{')
+        && (cap->len ? cap->text[0] : *b->pos) == '{'
+        && (cap->length > NGX_HTTP_MCP_WHOLE
+            || (cap->length < 0 && cap->len + size > NGX_HTTP_MCP_WHOLE)))
     {
+        if (cap->length < 0) {
+            if (ngx_http_mcp_capture_collect_start(x) != NGX_OK) {
+                ngx_http_mcp_capture_stop(x, NGX_HTTP_MCP_CUT);
+            }
+
+            return;
+        }
+
         x->scan = ngx_palloc(x->r->pool, sizeof(ngx_mcp_json_t));
         if (x->scan == NULL) {
             ngx_http_mcp_capture_stop(x, NGX_HTTP_MCP_CUT);
@@ -600,12 +619,102 @@ ngx_http_mcp_capture_grow(ngx_http_mcp_exchange_t *x, size_t size)
 
 
 /*
- * A large body of unknown length is gathered until its end has come.  If it is
- * cut or over the limit, the client so gets an error, and not a part of it.
+ * A large body of unknown length is kept until its end has come, in pieces, so
+ * that it is not copied as it grows.  If it is cut or over the limit, the
+ * client gets an error, and not a part of it.
  */
 
 static void
-ngx_http_mcp_capture_gathered(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
+ngx_http_mcp_capture_collect(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
+{
+    size_t                   size;
+    ngx_buf_t               *to;
+    ngx_http_mcp_capture_t  *cap;
+
+    cap = x->capture;
+
+    if (cap->received > x->limit) {
+        ngx_http_mcp_capture_too_large(x, "a message");
+        return;
+    }
+
+    if (ngx_mcp_json_feed(x->scan, b->pos, b->last) == NGX_ERROR) {
+        ngx_http_mcp_capture_collect_bad(x);
+        return;
+    }
+
+    while (b->pos < b->last) {
+        to = cap->piece;
+
+        if (to == NULL || to->last == to->end) {
+            to = ngx_http_mcp_capture_piece(x, NULL, NGX_HTTP_MCP_WHOLE);
+            if (to == NULL) {
+                ngx_http_mcp_capture_stop(x, NGX_HTTP_MCP_CUT);
+                return;
+            }
+        }
+
+        size = ngx_min(b->last - b->pos, to->end - to->last);
+
+        to->last = ngx_cpymem(to->last, b->pos, size);
+        b->pos += size;
+    }
+}
+
+
+/* a body of unknown length has become large */
+
+static ngx_int_t
+ngx_http_mcp_capture_collect_start(ngx_http_mcp_exchange_t *x)
+{
+    ngx_http_mcp_capture_t  *cap;
+
+    cap = x->capture;
+
+    x->scan = ngx_palloc(x->r->pool, sizeof(ngx_mcp_json_t));
+
+    if (x->scan == NULL
+        || (cap->len
+            && ngx_http_mcp_capture_piece(x, cap->text, cap->len) == NULL))
+    {
+        return NGX_ERROR;
+    }
+
+    cap->mode = NGX_HTTP_MCP_COLLECT;
+
+    ngx_mcp_json_init(x->scan);
+
+    if (cap->len
+        && ngx_mcp_json_feed(x->scan, cap->text, cap->text + cap->len)
+           == NGX_ERROR)
+    {
+        ngx_http_mcp_capture_collect_bad(x);
+    }
+
+    return NGX_OK;
+}
+
+
+static void
+ngx_http_mcp_capture_collect_bad(ngx_http_mcp_exchange_t *x)
+{
+    ngx_str_t                text;
+    ngx_http_mcp_capture_t  *cap;
+
+    cap = x->capture;
+
+    text.data = cap->text;
+    text.len = cap->len;
+
+    ngx_http_mcp_capture_quote(x, &text);
+    ngx_http_mcp_capture_bad(x);
+}
+
+
+/* adds a piece, empty or with these bytes; NULL: no memory */
+
+static ngx_buf_t *
+ngx_http_mcp_capture_piece(ngx_http_mcp_exchange_t *x, u_char *p, size_t size)
 {
     ngx_buf_t               *b;
     ngx_chain_t             *cl;
@@ -613,36 +722,79 @@ ngx_http_mcp_capture_gathered(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
 
     cap = x->capture;
 
-    x->scan = ngx_palloc(x->r->pool, sizeof(ngx_mcp_json_t));
     cl = ngx_alloc_chain_link(x->r->pool);
     b = ngx_calloc_buf(x->r->pool);
 
-    if (x->scan == NULL || cl == NULL || b == NULL) {
-        ngx_http_mcp_capture_stop(x, NGX_HTTP_MCP_CUT);
-        return;
+    if (cl == NULL || b == NULL) {
+        return NULL;
     }
 
-    if (ngx_mcp_json_scan(x->scan, text) != NGX_OK) {
-        ngx_http_mcp_capture_quote(x, text);
-        ngx_http_mcp_capture_bad(x);
-        return;
+    b->pos = p ? p : ngx_pnalloc(x->r->pool, size);
+    if (b->pos == NULL) {
+        return NULL;
     }
 
-    ngx_http_mcp_capture_id(x, text);
-
-    b->pos = text->data;
-    b->last = text->data + text->len;
+    b->start = b->pos;
+    b->end = b->pos + size;
+    b->last = p ? b->end : b->pos;
     b->temporary = 1;
     b->tag = (ngx_buf_tag_t) &ngx_http_mcp_capture_header;
 
     cl->buf = b;
     cl->next = NULL;
 
-    cap->in = cl;
-    cap->last_in = &cl->next;
+    if (cap->last_piece == NULL) {
+        cap->last_piece = &cap->pieces;
+    }
+
+    *cap->last_piece = cl;
+    cap->last_piece = &cl->next;
+    cap->piece = b;
+
+    return b;
+}
+
+
+/* all of it has come */
+
+static void
+ngx_http_mcp_capture_collected(ngx_http_mcp_exchange_t *x)
+{
+    size_t                   offset;
+    ngx_buf_t               *b;
+    ngx_str_t                text;
+    ngx_chain_t             *cl;
+    ngx_mcp_span_t          *id;
+    ngx_http_mcp_capture_t  *cap;
+
+    cap = x->capture;
+
+    if (ngx_mcp_json_end(x->scan) != NGX_OK) {
+        ngx_http_mcp_capture_collect_bad(x);
+        return;
+    }
+
+    id = &x->scan->members[NGX_MCP_PATH_ID];
+    offset = 0;
+
+    for (cl = cap->pieces; cl; cl = cl->next) {
+        b = cl->buf;
+
+        if (id->start >= offset && id->end <= offset + (b->last - b->pos)) {
+            text.data = b->pos - offset;
+            text.len = b->last - text.data;
+
+            ngx_http_mcp_capture_id(x, &text);
+            break;
+        }
+
+        offset += b->last - b->pos;
+    }
+
+    cap->in = cap->pieces;
+    cap->last_in = cap->last_piece;
 
     cap->mode = NGX_HTTP_MCP_PASS;
-    cap->scanned = 1;
     cap->delivered = 1;
 
     ngx_http_mcp_capture_process(x);
@@ -665,7 +817,7 @@ ngx_http_mcp_capture_pass(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
         return;
     }
 
-    if (!cap->scanned) {
+    if (!cap->scanned && !cap->delivered) {
 
         if (ngx_mcp_json_feed(x->scan, b->pos, b->last) == NGX_ERROR) {
             ngx_http_mcp_capture_bad(x);
@@ -1073,17 +1225,12 @@ ngx_http_mcp_capture_finish(ngx_http_mcp_exchange_t *x)
         text.len = cap->len;
         text.data = cap->text;
 
-        if (x->handlers->piece && text.len > NGX_HTTP_MCP_WHOLE
-            && x->status < NGX_HTTP_SPECIAL_RESPONSE
-            && text.data[0] == '{')
-        {
-            cap->finished = 0;
-            ngx_http_mcp_capture_gathered(x, &text);
-            break;
-        }
-
         ngx_http_mcp_capture_whole(x, &text);
 
+        break;
+
+    case NGX_HTTP_MCP_COLLECT:
+        ngx_http_mcp_capture_collected(x);
         break;
 
     case NGX_HTTP_MCP_PASS:

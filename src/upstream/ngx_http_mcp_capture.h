@@ -23,6 +23,7 @@
 typedef enum {
     NGX_HTTP_MCP_DROP = 0,      /* ignored */
     NGX_HTTP_MCP_GATHER,        /* gathered to one message */
+    NGX_HTTP_MCP_COLLECT,       /* kept in pieces until the end has come */
     NGX_HTTP_MCP_PASS,          /* given to piece() */
     NGX_HTTP_MCP_PARSE,         /* parsed as SSE */
     NGX_HTTP_MCP_SPLIT          /* split into lines */
@@ -60,6 +61,10 @@ typedef struct {
     u_char                     *text;       /* the gathered body, */
     size_t                      len;        /* its length */
     size_t                      size;       /* and its room */
+
+    ngx_chain_t                *pieces;     /* the collected body */
+    ngx_chain_t               **last_piece;
+    ngx_buf_t                  *piece;      /* the last of them, or NULL */
 
     ngx_int_t                   rc;         /* result of the subrequest */
     ngx_http_mcp_outcome_e      outcome;    /* for done(), if stop is set */

@@ -317,7 +317,7 @@ ngx_http_mcp_listener_event(ngx_http_mcp_reader_t *reader,
     event.nparts = 1;
 
     if (id.len == 0) {
-        event.level = ngx_http_mcp_upstream_message_level(ureq, text);
+        event.level = ngx_mcp_level_of(ureq->x->scan, text);
     }
 
     ngx_mcp_count(reader->upstream->zone, NGX_MCP_COUNTER_EVENTS_UPSTREAM, 1);
@@ -349,7 +349,7 @@ static ngx_uint_t
 ngx_http_mcp_listener_ignored(ngx_http_mcp_reader_t *reader,
     ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text, ngx_str_t *id)
 {
-    switch (ngx_http_mcp_upstream_message_method(ureq, text)) {
+    switch (ngx_mcp_method_of(ureq->x->scan, text)) {
 
     case NGX_MCP_METHOD_PING:
 

@@ -274,8 +274,7 @@ static ngx_int_t
 ngx_http_mcp_modern_tool(ngx_http_mcp_upstream_request_t *ureq)
 {
     ngx_int_t                   rc;
-    ngx_str_t                   raw, name;
-    ngx_mcp_json_t              json;
+    ngx_str_t                   params, raw, name;
     ngx_pool_cleanup_t         *cln;
     ngx_http_mcp_modern_own_t  *own;
 
@@ -285,15 +284,12 @@ ngx_http_mcp_modern_tool(ngx_http_mcp_upstream_request_t *ureq)
         return NGX_OK;
     }
 
-    if (ngx_mcp_json_scan(&json, &ureq->body) != NGX_OK) {
-        return NGX_ERROR;
-    }
+    params = ngx_mcp_json_get(&ureq->body, "params");
+    raw = ngx_mcp_json_get(&params, "name");
 
-    if (json.members[NGX_MCP_PATH_NAME].type != NGX_MCP_JSON_STRING) {
+    if (raw.len == 0 || raw.data[0] != '"') {
         return NGX_OK;
     }
-
-    raw = ngx_mcp_json_span(&json, NGX_MCP_PATH_NAME, ureq->body.data);
 
     name.data = ngx_pnalloc(ureq->r->pool, raw.len);
     if (name.data == NULL) {
@@ -1165,11 +1161,7 @@ ngx_http_mcp_modern_done(ngx_http_mcp_upstream_request_t *ureq,
     id = own->client_id;
 
     if (id.len == 0) {
-        if (ngx_mcp_json_scan(&json, &ureq->body) != NGX_OK) {
-            return NGX_OK;
-        }
-
-        id = ngx_mcp_json_span(&json, NGX_MCP_PATH_ID, ureq->body.data);
+        id = ngx_mcp_json_get(&ureq->body, "id");
     }
 
     ngx_str_set(&text, "{}");

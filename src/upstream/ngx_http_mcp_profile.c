@@ -761,15 +761,6 @@ ngx_http_mcp_probe_failed(ngx_http_mcp_probe_t *probe,
 }
 
 
-void
-ngx_http_mcp_probe_unusable(ngx_http_mcp_probe_t *probe, ngx_str_t *methods)
-{
-    probe->method = *methods;
-
-    ngx_http_mcp_probe_failed(probe, &probe->failure);
-}
-
-
 ngx_uint_t
 ngx_http_mcp_status_absent(ngx_uint_t status)
 {

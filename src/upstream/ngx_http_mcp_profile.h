@@ -185,12 +185,5 @@ void ngx_http_mcp_probe_put(ngx_http_mcp_probe_t *probe, ngx_uint_t what);
 void ngx_http_mcp_probe_failed(ngx_http_mcp_probe_t *probe,
     ngx_http_mcp_failure_t *failure);
 
-/*
- * Ends the probe with probe->failure: the upstream has none of the methods (a
- * text that names all that were tried).
- */
-void ngx_http_mcp_probe_unusable(ngx_http_mcp_probe_t *probe,
-    ngx_str_t *methods);
-
 
 #endif /* _NGX_HTTP_MCP_PROFILE_H_INCLUDED_ */

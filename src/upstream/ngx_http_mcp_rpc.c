@@ -15,7 +15,6 @@ static void ngx_http_mcp_rpc_heal(ngx_http_mcp_upstream_request_t *ureq);
 static ngx_int_t ngx_http_mcp_rpc_probe(ngx_http_mcp_probe_t *probe);
 static void ngx_http_mcp_rpc_probed(ngx_http_mcp_probe_t *probe,
     ngx_http_mcp_outcome_e outcome);
-static void ngx_http_mcp_rpc_absent(ngx_http_mcp_probe_t *probe);
 static ngx_int_t ngx_http_mcp_rpc_capabilities(ngx_http_mcp_probe_t *probe);
 
 
@@ -153,7 +152,14 @@ ngx_http_mcp_rpc_probed(ngx_http_mcp_probe_t *probe,
     if (probe->present == 0
         && (u->protocol == NGX_HTTP_MCP_AUTO || !u->listless))
     {
-        ngx_http_mcp_rpc_absent(probe);
+        if (u->protocol == NGX_HTTP_MCP_RPC) {
+            ngx_str_set(&probe->method, "any list");
+
+        } else {
+            ngx_str_set(&probe->method, "initialize or any list");
+        }
+
+        ngx_http_mcp_probe_failed(probe, &probe->failure);
         return;
     }
 
@@ -163,21 +169,6 @@ ngx_http_mcp_rpc_probed(ngx_http_mcp_probe_t *probe,
     }
 
     ngx_http_mcp_probe_put(probe, NGX_MCP_PROFILE_RPC);
-}
-
-
-static void
-ngx_http_mcp_rpc_absent(ngx_http_mcp_probe_t *probe)
-{
-    ngx_str_t  methods;
-
-    ngx_str_set(&methods, "initialize or any list");
-
-    if (probe->upstream->protocol == NGX_HTTP_MCP_RPC) {
-        ngx_str_set(&methods, "any list");
-    }
-
-    ngx_http_mcp_probe_unusable(probe, &methods);
 }
 
 

@@ -40,7 +40,7 @@ ngx_http_mcp_server_request_to_client(ngx_http_mcp_upstream_request_t *ureq,
 
     request.upstream = ureq->upstream->name;
     request.serial = ureq->us ? ureq->us->serial : 0;
-    request.method = ngx_http_mcp_upstream_message_method(ureq, text);
+    request.method = ngx_mcp_method_of(ureq->x->scan, text);
     request.id = ngx_mcp_json_span(json, NGX_MCP_PATH_ID, text->data);
 
     path[0] = NGX_MCP_PATH_ID;

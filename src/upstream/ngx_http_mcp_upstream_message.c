@@ -47,14 +47,6 @@ static void ngx_http_mcp_update_log_single(ngx_http_mcp_upstream_t *u,
     ngx_str_t *id, ngx_str_t *uri);
 
 
-ngx_uint_t
-ngx_http_mcp_upstream_message_method(ngx_http_mcp_upstream_request_t *ureq,
-    ngx_str_t *text)
-{
-    return ngx_mcp_method_of(ureq->x->scan, text);
-}
-
-
 ngx_str_t
 ngx_http_mcp_upstream_message_uri(ngx_http_mcp_upstream_request_t *ureq,
     ngx_str_t *text, ngx_pool_t *pool)
@@ -76,14 +68,6 @@ ngx_http_mcp_upstream_message_uri(ngx_http_mcp_upstream_request_t *ureq,
     }
 
     return uri;
-}
-
-
-ngx_uint_t
-ngx_http_mcp_upstream_message_level(ngx_http_mcp_upstream_request_t *ureq,
-    ngx_str_t *text)
-{
-    return ngx_mcp_level_of(ureq->x->scan, text);
 }
 
 
@@ -140,7 +124,7 @@ ngx_http_mcp_upstream_message_duplicate(ngx_http_mcp_upstream_request_t *ureq,
     ngx_http_mcp_upstream_t  *u;
 
     u = ureq->upstream;
-    method = ngx_http_mcp_upstream_message_method(ureq, text);
+    method = ngx_mcp_method_of(ureq->x->scan, text);
     change = ngx_mcp_list_change(method);
 
     if (change) {
@@ -175,7 +159,7 @@ ngx_http_mcp_upstream_message_record(ngx_http_mcp_upstream_request_t *ureq,
     ngx_str_t    uri;
     ngx_pool_t  *pool;
 
-    if (ngx_http_mcp_upstream_message_method(ureq, text)
+    if (ngx_mcp_method_of(ureq->x->scan, text)
         != NGX_MCP_METHOD_RESOURCES_UPDATED)
     {
         return;

@@ -19,17 +19,9 @@
 #include "ngx_http_mcp_upstream_request.h"
 
 
-/* the method of the message: ngx_mcp_method_e */
-ngx_uint_t ngx_http_mcp_upstream_message_method(
-    ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text);
-
 /* params.uri of the message, decoded; data NULL: it is absent, or no memory */
 ngx_str_t ngx_http_mcp_upstream_message_uri(
     ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text, ngx_pool_t *pool);
-
-/* params.level of the message: ngx_mcp_level_e */
-ngx_uint_t ngx_http_mcp_upstream_message_level(
-    ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text);
 
 /* whether the message refuses a request because its revision is too old */
 ngx_uint_t ngx_http_mcp_upstream_message_newer(ngx_http_mcp_exchange_t *x,

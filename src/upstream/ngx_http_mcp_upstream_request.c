@@ -43,8 +43,6 @@ static ngx_int_t ngx_http_mcp_upstream_request_step(
     ngx_http_mcp_upstream_request_t *ureq);
 static ngx_int_t ngx_http_mcp_upstream_request_get_profile(
     ngx_http_mcp_upstream_request_t *ureq);
-static void ngx_http_mcp_upstream_request_delay(
-    ngx_http_mcp_upstream_request_t *ureq, ngx_msec_t time);
 static void ngx_http_mcp_upstream_request_ready(void *data);
 static void ngx_http_mcp_upstream_request_timeout(void *data);
 static ngx_int_t ngx_http_mcp_upstream_request_exchange(
@@ -356,14 +354,6 @@ ngx_http_mcp_upstream_request_doorbell(ngx_mcp_zone_t *zone, uint64_t keys)
 }
 
 
-static void
-ngx_http_mcp_upstream_request_delay(ngx_http_mcp_upstream_request_t *ureq,
-    ngx_msec_t time)
-{
-    ngx_add_timer(&ureq->event, time);
-}
-
-
 void
 ngx_http_mcp_upstream_request_post_end(ngx_http_mcp_upstream_request_t *ureq,
     ngx_http_mcp_outcome_e outcome)
@@ -431,7 +421,7 @@ void
 ngx_http_mcp_upstream_request_later(ngx_http_mcp_upstream_request_t *ureq,
     ngx_msec_t time)
 {
-    ngx_http_mcp_upstream_request_delay(ureq, time);
+    ngx_add_timer(&ureq->event, time);
 }
 
 
@@ -439,7 +429,7 @@ void
 ngx_http_mcp_upstream_request_reopen(ngx_http_mcp_upstream_request_t *ureq)
 {
     ureq->step = ngx_http_mcp_upstream_request_open;
-    ngx_http_mcp_upstream_request_delay(ureq, 0);
+    ngx_add_timer(&ureq->event, 0);
 }
 
 
@@ -447,7 +437,7 @@ void
 ngx_http_mcp_upstream_request_renew(ngx_http_mcp_upstream_request_t *ureq)
 {
     ureq->step = ngx_http_mcp_upstream_request_profile;
-    ngx_http_mcp_upstream_request_delay(ureq, 0);
+    ngx_add_timer(&ureq->event, 0);
 }
 
 
@@ -456,7 +446,7 @@ ngx_http_mcp_upstream_request_answered(ngx_http_mcp_upstream_request_t *ureq)
 {
     if (ureq->asking) {
         ureq->asking = 0;
-        ngx_http_mcp_upstream_request_delay(ureq, 0);
+        ngx_add_timer(&ureq->event, 0);
     }
 }
 
@@ -765,8 +755,7 @@ ngx_http_mcp_upstream_request_resumes(ngx_http_mcp_upstream_request_t *ureq,
 
     ureq->step = ngx_http_mcp_upstream_request_resume;
 
-    ngx_http_mcp_upstream_request_delay(ureq, ngx_min(delay,
-                                                      NGX_HTTP_MCP_RESUME_MAX));
+    ngx_add_timer(&ureq->event, ngx_min(delay, NGX_HTTP_MCP_RESUME_MAX));
 
     if (ureq->interrupted) {
         ureq->interrupted(ureq);
@@ -892,8 +881,7 @@ ngx_http_mcp_upstream_request_close(ngx_http_mcp_upstream_request_t *ureq)
         ureq->end_pending = 1;
 
         ngx_http_mcp_background_hold_worker(ureq->r);
-        ngx_http_mcp_upstream_request_delay(ureq,
-                                        NGX_HTTP_MCP_UPSTREAM_REQUEST_CLOSE);
+        ngx_add_timer(&ureq->event, NGX_HTTP_MCP_UPSTREAM_REQUEST_CLOSE);
 
         return;
     }
