@@ -8,9 +8,11 @@
 use FindBin;
 use lib "$FindBin::Bin/lib";
 
+use Mcp::Clock;
 use Mcp::Test;
 
 my $KEY = 'io.modelcontextprotocol/';
+my $clock = Mcp::Clock->new;
 
 my $up = Mcp::Upstream->new(Mcp::Upstream::modern(
     capabilities => {
@@ -31,8 +33,24 @@ my $none = Mcp::Upstream->new(Mcp::Upstream::modern(
     },
 ));
 
-my $t = Mcp::Test->new(vars => { UP => $up->port, NONE => $none->port },
-                       conf => <<'CONF');
+# one that ends each stream at once
+
+my $ends = Mcp::Upstream->new(Mcp::Upstream::modern(
+    capabilities => { resources => { subscribe => JSON::PP::true } },
+    'subscriptions/listen' => sub {
+        my ($r) = @_;
+        return ([sse => {}], [event => Mcp::Upstream::tagged_with($r, {
+                    jsonrpc => '2.0',
+                    method => 'notifications/subscriptions/acknowledged',
+                    params => { notifications =>
+                                $r->{json}{params}{notifications} } })],
+                [event => Mcp::Upstream::result($r, {
+                    resultType => 'complete' })]);
+    },
+));
+
+my $t = Mcp::Test->new(vars => { UP => $up->port, NONE => $none->port,
+                                 ENDS => $ends->port }, conf => <<'CONF');
 mcp_zone zone=main:8m;
 
 server {
@@ -49,7 +67,13 @@ server {
         mcp_upstream none /_none protocol=modern;
     }
 
+    location = /ends {
+        mcp_endpoint zone=main;
+        mcp_upstream ends /_ends protocol=modern;
+    }
+
     location = /_up   { internal; proxy_pass http://127.0.0.1:%%UP%%/; }
+    location = /_ends { internal; proxy_pass http://127.0.0.1:%%ENDS%%/; }
     location = /_none { internal; proxy_pass http://127.0.0.1:%%NONE%%/; }
 }
 CONF
@@ -179,5 +203,20 @@ while ($g->event(0.5)) { }
 updated('x:2');
 updated('x:last');
 is(heard($g), 'x:2 x:last', 'told once');
+
+
+# the pauses grow, also if the upstream ends each stream with its result
+
+$s = $t->session(path => '/ends');
+is_deeply($s->call('resources/subscribe', { uri => 'x:1' })->{result}, {},
+          'a stream that is acknowledged and ends');
+
+for (1 .. 60) {
+    $clock->pass($t, 1);
+    wait_for { $ends->held == 0 };
+}
+
+cmp_ok(scalar $ends->calls('subscriptions/listen'), '<', 15,
+       'is opened again after pauses that grow');
 
 done_testing();

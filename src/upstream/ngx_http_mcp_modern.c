@@ -779,6 +779,15 @@ ngx_http_mcp_modern_message(ngx_http_mcp_upstream_request_t *ureq,
         return ngx_http_mcp_modern_acknowledged(ureq, text);
     }
 
+    if (ureq->get_stream
+        && (json->members[NGX_MCP_PATH_RESULT].count
+            || json->members[NGX_MCP_PATH_ERROR].count))
+    {
+        /* the end of the stream is no event */
+
+        return NGX_DECLINED;
+    }
+
     if (own->id.len && ngx_http_mcp_modern_own_id(ureq, text) != NGX_OK) {
         return NGX_DECLINED;
     }
