@@ -219,6 +219,11 @@ $r = $t->post('/mcp', headers({ method => 'x' }),
               '[' . json_encode(message('tools/list')) . ']');
 is(said({ %$r, json => json_decode($r->{body}) }), '400 -32600', 'an array');
 
+$r = post({ jsonrpc => '2.0', id => 5, method => 'tools/list' },
+          { 'MCP-Protocol-Version' => '2026-07-29' }, '/only');
+is(said($r), '400 -32022', 'no envelope, and an unknown version');
+is($r->{json}{error}{data}{requested}, '2026-07-29', 'which is said again');
+
 $r = $t->post('/mcp', headers({ method => 'x' }), '{"id":1');
 is(said({ %$r, json => json_decode($r->{body}) }), '400 -32700', 'no JSON');
 ok(!exists json_decode($r->{body})->{id}, 'without id');

@@ -214,7 +214,11 @@ ngx_http_mcp_batch_parse(ngx_http_request_t *r, ngx_http_mcp_batch_t *batch,
             continue;
         }
 
-        if (m->method_code == NGX_MCP_METHOD_INITIALIZE || m->modern) {
+        if (m->modern) {
+            return "a message of 2026-07-28 cannot be part of a batch";
+        }
+
+        if (m->method_code == NGX_MCP_METHOD_INITIALIZE) {
             return "initialize cannot be part of a batch";
         }
 

@@ -48,6 +48,8 @@ static ngx_int_t ngx_http_mcp_modern_client_param(void *data, ngx_str_t *name,
     ngx_str_t *value);
 static ngx_int_t ngx_http_mcp_modern_client_mismatch(ngx_http_request_t *r,
     const char *why);
+static ngx_int_t ngx_http_mcp_modern_client_unsupported_header(
+    ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx);
 static ngx_int_t ngx_http_mcp_modern_client_unsupported(ngx_http_request_t *r,
     ngx_str_t *requested);
 static ngx_uint_t ngx_http_mcp_modern_client_negotiate(ngx_http_mcp_ctx_t *ctx,
@@ -313,9 +315,15 @@ ngx_http_mcp_modern_client_bare(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 
     requested = ngx_mcp_message_member(m, NGX_MCP_PATH_VERSION);
 
-    if (requested.len == 0 || requested.data[0] != '"') {
-        ngx_str_set(&requested, "\"2025-03-26\"");
+    if (requested.len && requested.data[0] == '"') {
+        return ngx_http_mcp_modern_client_unsupported(r, &requested);
     }
+
+    if (ctx->header_version.len) {
+        return ngx_http_mcp_modern_client_unsupported_header(r, ctx);
+    }
+
+    ngx_str_set(&requested, "\"2025-03-26\"");
 
     return ngx_http_mcp_modern_client_unsupported(r, &requested);
 }
@@ -327,9 +335,7 @@ static ngx_int_t
 ngx_http_mcp_modern_client_notification(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx)
 {
-    u_char     *p;
-    ngx_int_t   refusal;
-    ngx_str_t   requested;
+    ngx_int_t  refusal;
 
     if (ctx->message->modern
         && ngx_http_mcp_modern_client_version(r, ctx, &refusal) != NGX_OK)
@@ -345,6 +351,17 @@ ngx_http_mcp_modern_client_notification(ngx_http_request_t *r,
     {
         return ngx_http_mcp_answer(r, NGX_HTTP_ACCEPTED, NULL);
     }
+
+    return ngx_http_mcp_modern_client_unsupported_header(r, ctx);
+}
+
+
+static ngx_int_t
+ngx_http_mcp_modern_client_unsupported_header(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx)
+{
+    u_char     *p;
+    ngx_str_t   requested;
 
     p = ngx_pnalloc(r->pool, ngx_mcp_json_escaped_len(&ctx->header_version));
     if (p == NULL) {
