@@ -458,8 +458,9 @@ ngx_http_mcp_list_cache_log_left_out(ngx_http_mcp_bridge_t *bridge,
         if (list->left_out & (1u << i)) {
             ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
                           "mcp upstream \"%V\" of endpoint \"%V\" is left out "
-                          "of the result of %V, as it gave none so far; the "
-                          "module retries, and notifies clients when it does",
+                          "of the result of %V: it has failed, or not "
+                          "answered for 5 seconds; the module retries, and "
+                          "notifies clients when it answers",
                           &bridge->sources.elts[i].name, &bridge->endpoint,
                           ngx_mcp_list_method(list->kind));
         }
