@@ -25,6 +25,19 @@ my %codes = map { $_->[0] => $_->[1] }
     ['a fraction', '"code":-1.5,'], ['none', ''],
     ['too large', '"code":99999999999999999999,'];
 
+# answers that are no responses of JSON-RPC, and what the log says of them
+
+my %unfit = (
+    'both' => ['"jsonrpc":"2.0","result":{},"error":{"code":1,"message":"m"}',
+               qr/both result and error/],
+    'both, null' => ['"jsonrpc":"2.0","result":{},"error":null',
+                     qr/both result and error/],
+    'neither' => ['"jsonrpc":"2.0"', qr/neither result nor error/],
+    'no jsonrpc' => ['"result":{}', qr/no "jsonrpc":"2.0"/],
+    'jsonrpc 1.0' => ['"jsonrpc":"1.0","result":{}', qr/no "jsonrpc":"2.0"/],
+    'a number' => ['"jsonrpc":2.0,"result":{}', qr/no "jsonrpc":"2.0"/],
+);
+
 my $html = "<html>\r\n\t<b>No\x01 credit</b> \xff\xc3\xa9" . 'x' x 5000;
 
 sub faulty {
@@ -75,6 +88,9 @@ my %handlers = ('tools/call' => sub {
             qq({"jsonrpc":"2.0","id":$r->{json}{id},)
             . qq("error":{$codes{$name}"message":"m"}})]
         if exists $codes{$name};
+    return [http => 200, { 'Content-Type' => 'application/json' },
+            qq({"id":$r->{json}{id},$unfit{$name}[0]})]
+        if exists $unfit{$name};
     return faulty($r);
 }, 'tools/list' => { tools => [] }, 'logging/setLevel' => {});
 
@@ -206,6 +222,17 @@ for my $kind (qw(legacy rpc)) {
         is($r->{error}{message}, 'm', "$kind, a code that is $_: passed on");
         ok((wait_for { $t->slurp('call.log') =~ /^$r->{id} 0 200$/m }),
            'and 0 in $mcp_error');
+    }
+
+    for (sort keys %unfit) {
+        my $seen = length $t->slurp('error.log');
+        my $r = $s->tool($_);
+
+        is($r->{http}{status}, 502, "$kind, answered with $_: 502");
+        is($r->{error}{data}{upstream}, 'up', 'names the upstream');
+        like(substr($t->slurp('error.log'), $seen),
+             qr/mcp upstream "up" answered with $unfit{$_}[1]/,
+             'the log says why');
     }
 
     my $r = $s->tool('x', { status => 200, html => 1 });

@@ -627,6 +627,7 @@ ngx_http_mcp_forward_message(ngx_http_mcp_upstream_request_t *ureq,
     ngx_str_t *text)
 {
     ngx_str_t                id;
+    const char              *fault;
     ngx_mcp_json_t          *json;
     ngx_http_mcp_call_t     *call;
     ngx_http_mcp_forward_t  *forward;
@@ -650,15 +651,14 @@ ngx_http_mcp_forward_message(ngx_http_mcp_upstream_request_t *ureq,
         return;
     }
 
-    if (json->members[NGX_MCP_PATH_RESULT].type != NGX_MCP_JSON_OBJECT
-        && json->members[NGX_MCP_PATH_ERROR].type != NGX_MCP_JSON_OBJECT)
-    {
+    fault = ngx_http_mcp_upstream_message_fault(json, text);
+
+    if (fault) {
         forward->logged = 1;
 
         ngx_log_error(NGX_LOG_ERR, call->r->connection->log, 0,
-                      "mcp upstream \"%V\" answered with neither result nor "
-                      "error; one of them has to be there, and an object",
-                      &ureq->upstream->name);
+                      "mcp upstream \"%V\" answered with %s",
+                      &ureq->upstream->name, fault);
         return;
     }
 

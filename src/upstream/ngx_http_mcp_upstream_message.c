@@ -71,6 +71,40 @@ ngx_http_mcp_upstream_message_uri(ngx_http_mcp_upstream_request_t *ureq,
 }
 
 
+const char *
+ngx_http_mcp_upstream_message_fault(ngx_mcp_json_t *json, ngx_str_t *text)
+{
+    ngx_str_t         raw;
+    ngx_mcp_span_t   *result, *error;
+    static ngx_str_t  version = ngx_string("\"2.0\"");
+
+    result = &json->members[NGX_MCP_PATH_RESULT];
+    error = &json->members[NGX_MCP_PATH_ERROR];
+
+    if (result->type != NGX_MCP_JSON_OBJECT
+        && error->type != NGX_MCP_JSON_OBJECT)
+    {
+        return "neither result nor error; one of them has to be there, and an "
+               "object";
+    }
+
+    if (result->type != NGX_MCP_JSON_ABSENT
+        && error->type != NGX_MCP_JSON_ABSENT)
+    {
+        return "both result and error; clients accept only one of them";
+    }
+
+    raw = ngx_mcp_json_span(json, NGX_MCP_PATH_JSONRPC, text->data);
+
+    if (!ngx_mcp_equal(&raw, &version)) {
+        return "no \"jsonrpc\":\"2.0\", without which clients do not accept "
+               "it; add this member";
+    }
+
+    return NULL;
+}
+
+
 ngx_int_t
 ngx_http_mcp_initialize_answer(ngx_http_mcp_exchange_t *x, ngx_str_t *text,
     ngx_str_t *id, ngx_str_t *result, ngx_uint_t *revision)

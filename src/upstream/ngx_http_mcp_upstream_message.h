@@ -28,6 +28,13 @@ ngx_uint_t ngx_http_mcp_upstream_message_newer(ngx_http_mcp_exchange_t *x,
     ngx_str_t *text);
 
 /*
+ * Returns why clients would not take the message as a response of JSON-RPC, and
+ * the remedy, or NULL.  An error's code may be anything.
+ */
+const char *ngx_http_mcp_upstream_message_fault(ngx_mcp_json_t *json,
+    ngx_str_t *text);
+
+/*
  * Reads the message as the answer to the initialize with this id.  NGX_OK:
  * *result is the raw result, which lies in text, and *revision is set;
  * NGX_DECLINED: the message is not such an answer.
