@@ -512,6 +512,13 @@ for my $worker (@workers) {
     is($c->call('ping', {}, %on)->{http}{status}, 200,
        'the connection is free at once');
 
+    # it is waited for less until it has answered once
+
+    $odd->set(how => '');
+    ok((wait_for {
+        names($c->call('tools/list', {}, %on)) ne "session_info $rest"
+    }), 'its tools are there again when it answers');
+
     $odd->set(how => 'large');
     my (@names, $cursor);
 
