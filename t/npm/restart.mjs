@@ -33,7 +33,13 @@ async function publish(data) {
 
 async function open(name, Client, Transport, v1) {
     const client = new Client({ name, version: '1' }, { capabilities: {} });
-    const transport = new Transport(url('/sdk'));
+
+    /* by default they give up after two attempts, before nginx may start */
+
+    const transport = new Transport(url('/sdk'), { reconnectionOptions: {
+        maxRetries: 60, initialReconnectionDelay: 1000,
+        maxReconnectionDelay: 2000, reconnectionDelayGrowFactor: 1
+    } });
     const heard = [];
 
     client.setNotificationHandler(
