@@ -313,26 +313,30 @@ is($f->info('/lines')->{requests}[1], undef, 'on the same connection');
 # no feed at all
 
 for ([ status => 404 ], [ status => 500 ], [ body => '<html>' ],
-     [ status => 204, body => '' ])
+     [ status => 204, body => '' ], [ body => '' ],
+     [ body => '{}', type => 'application/json' ],
+     [ body => 'x', type => 'text/event-stream', encoding => 'gzip' ])
 {
     my $n = @{ $f->info('/plain')->{requests} };
 
     $f->set('/plain', @$_);
     $f->cut('/plain');
     $f->wait_requests('/plain', $n + 3);
-    $f->set('/plain', status => undef, body => undef);
+    $f->set('/plain', map { $_ => undef } qw(status body type encoding));
     $f->wait_open('/plain');
     $f->say('/plain', notice($n));
     is($g{plain}->method('notifications/n')->{json}{params}{n}, $n,
        "after @$_");
 }
 
-is_deeply([ $t->log =~ /feed "\/_plain" of endpoint "plain" (answered .*?);/g ],
-          [ 'answered with status 404', 'answered with status 500',
-            'answered with content type "text/html" instead of a stream of '
-            . 'events', 'answered with status 204' ],
+is_deeply([ $t->log =~ m{feed "/_plain" .* opened: the upstream(.*?);}g ],
+          [ ' answered with HTTP status 404', ' answered with HTTP status 500',
+            q('s answer has content type "text/html"),
+            ' answered with HTTP status 204', q('s answer is empty),
+            q('s answer has content type "application/json"),
+            q('s answer has content encoding "gzip") ],
           'what is no feed is said once');
-is(scalar(() = $t->log =~ /"\/_plain" of .* "plain" is connected again/g), 4,
+is(scalar(() = $t->log =~ /"\/_plain" of .* "plain" is connected again/g), 7,
    'and that it is one again');
 
 

@@ -176,6 +176,13 @@ ngx_http_mcp_capture_feed(ngx_http_mcp_exchange_t *x, ngx_http_request_t *r)
         return 1;
     }
 
+    if (x->body == NGX_HTTP_MCP_BODY_NONE) {
+        ngx_http_mcp_capture_stop(x, NGX_HTTP_MCP_OK);
+        return 0;
+    }
+
+    x->body = NGX_HTTP_MCP_BODY_OTHER;
+
     ngx_http_mcp_capture_log_type(x, r);
     ngx_http_mcp_capture_stop(x, NGX_HTTP_MCP_BAD);
 

@@ -6,7 +6,8 @@
 
 /*
  * Texts for the client and the log about an upstream that did not answer
- * initialize, or the other requests by which it is probed.
+ * initialize or the other requests by which it is probed, or a feed that could
+ * not be opened.
  */
 
 #ifndef _NGX_HTTP_MCP_FAILURE_H_INCLUDED_

@@ -8,6 +8,7 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 #include "ngx_http_mcp_manner.h"
+#include "ngx_http_mcp_failure.h"
 
 
 static ngx_int_t ngx_http_mcp_events_head(ngx_http_mcp_upstream_request_t *ureq,
@@ -181,42 +182,21 @@ static ngx_uint_t
 ngx_http_mcp_events_refused(ngx_http_mcp_upstream_request_t *ureq,
     ngx_http_mcp_outcome_e outcome, ngx_uint_t news)
 {
-    u_char                   *p, *last;
-    ngx_str_t                 text;
-    u_char                    buf[256];
+    ngx_str_t                 answer;
+    ngx_http_mcp_failure_t    failure;
     ngx_http_mcp_exchange_t  *x;
 
     x = ureq->x;
+    ngx_str_null(&answer);
 
-    if (news) {
-        p = buf;
-        last = buf + sizeof(buf);
-
-        if (outcome == NGX_HTTP_MCP_STATUS) {
-            p = ngx_slprintf(p, last, "answered with status %ui", x->status);
-
-        } else if (outcome == NGX_HTTP_MCP_UNREACHABLE) {
-            p = ngx_slprintf(p, last, "could not be reached");
-
-        } else if (outcome == NGX_HTTP_MCP_TIMEOUT) {
-            p = ngx_slprintf(p, last, "timed out");
-
-        } else if (outcome == NGX_HTTP_MCP_BAD && x->status) {
-            p = ngx_slprintf(p, last, "answered with content type \"%V\" "
-                             "instead of a stream of events",
-                             &x->sr->headers_out.content_type);
-
-        } else {
-            p = ngx_slprintf(p, last, "sent no valid response");
-        }
-
-        text.data = buf;
-        text.len = p - buf;
-
+    if (news
+        && ngx_http_mcp_failure(x, outcome, &answer, x->r->pool, &failure)
+           == NGX_OK)
+    {
         ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
-                      "mcp feed \"%V\" of endpoint \"%V\" %V; the module "
-                      "reconnects after growing pauses",
-                      &x->uri, &ureq->upstream->endpoint, &text);
+                      "mcp feed \"%V\" of endpoint \"%V\" could not be "
+                      "opened: %V; the module reconnects after growing pauses",
+                      &x->uri, &ureq->upstream->endpoint, &failure.why);
     }
 
     if (outcome != NGX_HTTP_MCP_STATUS) {

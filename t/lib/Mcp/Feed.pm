@@ -14,7 +14,8 @@ package Mcp::Feed;
 #       close => 1      without chunks, until the connection ends
 #       retry => 200    said at first
 #       first => 1      begins with an id alone
-#       status => 404, type => 'text/html', body => '..'   no feed at all
+#       status => 404, type => 'text/html', body => '..',
+#           encoding => 'gzip'                     no feed at all
 #       hang => 1       accepts and says nothing
 #       late => 0.1     sends its header so many seconds later
 #       forget => 1     an id is answered with 412
@@ -180,10 +181,11 @@ sub begin {
 
     if ($status || defined $o->{body}) {
         my $body = defined $o->{body} ? $o->{body} : 'no';
-        $c->{out} .= sprintf "HTTP/1.1 %d x\r\nContent-Type: %s\r\n"
+        $c->{out} .= sprintf "HTTP/1.1 %d x\r\nContent-Type: %s\r\n%s"
                      . "Content-Length: %d\r\nConnection: close\r\n\r\n%s",
-                     $status || 200, $o->{type} || 'text/html', length $body,
-                     $body;
+                     $status || 200, $o->{type} || 'text/html',
+                     $o->{encoding} ? "Content-Encoding: $o->{encoding}\r\n"
+                                    : '', length $body, $body;
         $c->{last} = 1;
         return;
     }
