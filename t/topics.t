@@ -109,6 +109,21 @@ server {
         mcp_topic_limit    3;
     }
 
+    location = /except {
+        mcp_endpoint       zone=main name=except;
+        mcp_builtin_tools  wait_for_event;
+        limit_except GET   { allow all; }
+    }
+
+    location = /if {
+        mcp_endpoint       zone=main name=if;
+        mcp_builtin_tools  wait_for_event;
+
+        if ($http_x_odd) {
+            set $odd 1;
+        }
+    }
+
     location = /_mcp   { internal; proxy_pass http://127.0.0.1:%%MCP%%/mcp; }
     location = /_bare  { internal; proxy_pass http://127.0.0.1:%%BARE%%; }
     location = /_large { internal; proxy_pass http://127.0.0.1:%%LARGE%%/mcp; }
@@ -442,6 +457,19 @@ $t->reload;
 is_deeply([ names($few) ], [ qw(t1 t4 t5) ], 'a reload');
 is(topic('acme', 'events://hooks/ci/latest')->{events}[0]{event}{payload}
    {state}, 'green', 'with their events');
+
+# "if" and "limit_except" within the location
+
+for my $path (qw(/except /if)) {
+    my $odd = $t->session(path => $path, headers => { 'X-Tenant' => 'odd',
+                                                      'X-Odd' => 1 });
+
+    is_deeply($odd->{server}{capabilities}{resources}, $offers,
+              "$path: resources are offered");
+    $t->publish({ topic => 'odd', tenant_id => 'odd' });
+    ok($odd->call('resources/read', { uri => 'events://odd/latest' })
+       ->{result}, "$path: and read");
+}
 
 done_testing();
 

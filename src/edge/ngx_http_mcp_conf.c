@@ -18,7 +18,7 @@
 static ngx_int_t ngx_http_mcp_merge_server_info(ngx_conf_t *cf,
     ngx_http_mcp_loc_conf_t *conf);
 static void ngx_http_mcp_merge_noname(ngx_conf_t *cf,
-    ngx_http_mcp_loc_conf_t *conf, ngx_http_mcp_loc_conf_t *prev);
+    ngx_http_mcp_loc_conf_t *prev);
 static void ngx_http_mcp_merge_bridge(ngx_http_mcp_bridge_t *conf,
     ngx_http_mcp_bridge_t *prev);
 static ngx_int_t ngx_http_mcp_conf_names(ngx_conf_t *cf,
@@ -228,6 +228,15 @@ ngx_http_mcp_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
     ngx_http_mcp_loc_conf_t *prev = parent;
     ngx_http_mcp_loc_conf_t *conf = child;
 
+    ngx_http_core_loc_conf_t  *clcf;
+
+    clcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
+
+    if (clcf->noname) {
+        ngx_http_mcp_merge_noname(cf, prev);
+        return NGX_CONF_OK;
+    }
+
     conf->outer = prev;
 
     if (conf->server_name.data == NULL) {
@@ -308,49 +317,39 @@ ngx_http_mcp_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
         return NGX_CONF_ERROR;
     }
 
-    if (conf->endpoint) {
-        return ngx_http_mcp_merge_endpoint(cf, conf);
-    }
-
-    ngx_http_mcp_merge_noname(cf, conf, prev);
-
-    return NGX_CONF_OK;
+    return conf->endpoint ? ngx_http_mcp_merge_endpoint(cf, conf)
+                          : NGX_CONF_OK;
 }
 
 
-/* "if" and "limit_except" within a location are still that location */
+/*
+ * "if" and "limit_except" have no directives of the module, and are still the
+ * location that they are in: they use its configuration, which is completed
+ * later
+ */
 
 static void
-ngx_http_mcp_merge_noname(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *conf,
-    ngx_http_mcp_loc_conf_t *prev)
+ngx_http_mcp_merge_noname(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *prev)
 {
+    ngx_http_conf_ctx_t       *ctx;
     ngx_http_core_loc_conf_t  *clcf;
+
+    ctx = cf->ctx;
+    ctx->loc_conf[ngx_http_mcp_module.ctx_index] = prev;
 
     clcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
 
-    if (!clcf->noname || clcf->handler) {
+    if (clcf->handler) {
         return;
     }
 
-    conf->names = prev->names;
-
     if (prev->endpoint) {
-        conf->endpoint = 1;
-        conf->zone = prev->zone;
-        conf->name = prev->name;
-        conf->conf_ctx = prev->conf_ctx;
-        conf->upstreams = prev->upstreams;
-        conf->bridge = prev->bridge;
-        conf->worker = prev->worker;
-
         clcf->handler = ngx_http_mcp_content_handler;
 
     } else if (prev->publish) {
-        conf->publish = prev->publish;
         clcf->handler = ngx_http_mcp_publish_handler;
 
     } else if (prev->status) {
-        conf->status = prev->status;
         clcf->handler = ngx_http_mcp_status_handler;
     }
 }
