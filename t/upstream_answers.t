@@ -45,7 +45,8 @@ sub faulty {
     my $p = $r->{json}{params}{arguments};
     my $body = $p->{zero} ? '{"jsonrpc":"2.0","error":{"code":0,"message":"x"}}'
         : $p->{id} ? json_encode($no_id{$p->{id}}) : $p->{html}
-        ? $html : '{"detail":"out of credit"}';
+        ? $html : $p->{large} ? '{"detail":"no ' . 'x' x 100_000 . '"}'
+        : '{"detail":"out of credit"}';
     my $type = $p->{html} ? 'text/html' : 'application/json';
 
     return [sse => {}], [event => $body], [end =>] if $p->{sse};
@@ -63,8 +64,10 @@ sub sized {
     return [http => 200, { 'Content-Type' => 'application/json' }, $text]
         unless $p->{chunked};
     $text = substr $text, 0, -1 if $p->{bad};
+    $text = "{$text" if $p->{wrong};
     return [head => 200, { 'Content-Type' => 'application/json' }],
-           (map { [part => $_] } $text =~ /(.{1,30000})/gs),
+           (map { [part => $_] }
+                unpack '(a' . ($p->{part} || 30_000) . ')*', $text),
            $p->{cut} ? [cut =>] : [end =>];
 }
 
@@ -114,6 +117,7 @@ server {
     mcp_message_limit 200k;
 
     location = /legacy { mcp_endpoint zone=main; mcp_upstream up /_up; }
+    location = /wide   { mcp_endpoint zone=main; mcp_upstream wide /_wide; }
     location = /rpc    { mcp_endpoint zone=main; mcp_upstream up /_rpc; }
     location = /logs   { mcp_endpoint zone=main; mcp_upstream up /_logs; }
     location = /said   { mcp_endpoint zone=main; mcp_upstream up /_up;
@@ -122,10 +126,34 @@ server {
     location = /pub    { mcp_publish zone=events; }
 
     location = /_up   { internal; proxy_pass http://127.0.0.1:%%UP%%/; }
+    location = /_wide { internal; proxy_pass http://127.0.0.1:%%UP%%/;
+                        proxy_buffer_size 256k; proxy_buffers 4 256k;
+                        proxy_busy_buffers_size 256k; }
     location = /_rpc  { internal; proxy_pass http://127.0.0.1:%%RPC%%/; }
     location = /_logs { internal; proxy_pass http://127.0.0.1:%%LOGS%%/; }
 }
 CONF
+
+# a large body, whose first bytes come alone or with all others
+
+for my $path (qw(legacy wide)) {
+    my $s = $t->session(path => "/$path");
+    my $r = $s->tool('x', { status => 500, large => 1 });
+
+    like($r->{error}{data}{body}, qr/^\{"detail":"no x+$/,
+         "$path: a large error is quoted");
+
+    for (['bad', 30_000], ['wrong', 30_000], ['bad', 100_000],
+         ['wrong', 100_000])
+    {
+        my ($bad, $part) = @$_;
+
+        $r = $s->tool('sized', { size => 150_000, chunked => 1, $bad => 1,
+                                 part => $part });
+        like($r->{error}{data}{body}, qr/^\{+"id":/,
+             "so is a result of invalid JSON, $bad in parts of $part");
+    }
+}
 
 # status of the upstream, of the client
 

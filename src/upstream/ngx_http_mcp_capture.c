@@ -30,7 +30,8 @@ static void ngx_http_mcp_capture_collect(ngx_http_mcp_exchange_t *x,
     ngx_buf_t *b);
 static ngx_int_t ngx_http_mcp_capture_collect_start(
     ngx_http_mcp_exchange_t *x);
-static void ngx_http_mcp_capture_collect_bad(ngx_http_mcp_exchange_t *x);
+static void ngx_http_mcp_capture_collect_bad(ngx_http_mcp_exchange_t *x,
+    ngx_buf_t *b);
 static ngx_buf_t *ngx_http_mcp_capture_piece(ngx_http_mcp_exchange_t *x,
     u_char *p, size_t size);
 static void ngx_http_mcp_capture_collected(ngx_http_mcp_exchange_t *x);
@@ -646,7 +647,7 @@ ngx_http_mcp_capture_collect(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
     }
 
     if (ngx_mcp_json_feed(x->scan, b->pos, b->last) == NGX_ERROR) {
-        ngx_http_mcp_capture_collect_bad(x);
+        ngx_http_mcp_capture_collect_bad(x, cap->pieces ? cap->pieces->buf : b);
         return;
     }
 
@@ -695,23 +696,22 @@ ngx_http_mcp_capture_collect_start(ngx_http_mcp_exchange_t *x)
         && ngx_mcp_json_feed(x->scan, cap->text, cap->text + cap->len)
            == NGX_ERROR)
     {
-        ngx_http_mcp_capture_collect_bad(x);
+        ngx_http_mcp_capture_collect_bad(x, cap->pieces->buf);
     }
 
     return NGX_OK;
 }
 
 
+/* b has the beginning of the body */
+
 static void
-ngx_http_mcp_capture_collect_bad(ngx_http_mcp_exchange_t *x)
+ngx_http_mcp_capture_collect_bad(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
 {
-    ngx_str_t                text;
-    ngx_http_mcp_capture_t  *cap;
+    ngx_str_t  text;
 
-    cap = x->capture;
-
-    text.data = cap->text;
-    text.len = cap->len;
+    text.data = b->pos;
+    text.len = b->last - b->pos;
 
     ngx_http_mcp_capture_quote(x, &text);
     ngx_http_mcp_capture_bad(x);
@@ -777,7 +777,7 @@ ngx_http_mcp_capture_collected(ngx_http_mcp_exchange_t *x)
     cap = x->capture;
 
     if (ngx_mcp_json_end(x->scan) != NGX_OK) {
-        ngx_http_mcp_capture_collect_bad(x);
+        ngx_http_mcp_capture_collect_bad(x, cap->pieces->buf);
         return;
     }
 
@@ -1192,7 +1192,7 @@ ngx_http_mcp_capture_refusal(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
 static void
 ngx_http_mcp_capture_quote(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
 {
-    if (x->quote.data) {
+    if (x->quote.data || text->len == 0) {
         return;
     }
 
