@@ -439,6 +439,11 @@ ngx_http_mcp_feed_add_wait(ngx_http_mcp_feed_request_t *req)
         return rc == NGX_OK;
     }
 
+    awaited = ngx_pcalloc(req->pool, sizeof(ngx_http_mcp_feed_awaited_t));
+    if (awaited == NULL) {
+        return 0;
+    }
+
     wait = *req->wait;
 
     if (wait == NULL) {
@@ -451,18 +456,14 @@ ngx_http_mcp_feed_add_wait(ngx_http_mcp_feed_request_t *req)
         *req->wait = wait;
     }
 
-    awaited = ngx_pcalloc(req->pool, sizeof(ngx_http_mcp_feed_awaited_t));
+    awaited->wait = wait;
+    awaited->bridge = req->bridge;
+    awaited->feed = req->feed;
+    awaited->waiter.hash = ngx_crc32_short(req->key.data, req->key.len);
+    awaited->lease = lease;
 
-    if (awaited) {
-        awaited->wait = wait;
-        awaited->bridge = req->bridge;
-        awaited->feed = req->feed;
-        awaited->waiter.hash = ngx_crc32_short(req->key.data, req->key.len);
-        awaited->lease = lease;
-
-        awaited->next = wait->feeds;
-        wait->feeds = awaited;
-    }
+    awaited->next = wait->feeds;
+    wait->feeds = awaited;
 
     return 0;
 }
