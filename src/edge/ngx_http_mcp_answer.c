@@ -54,6 +54,19 @@ ngx_http_mcp_header(ngx_http_request_t *r, const char *name, ngx_str_t *value)
 }
 
 
+ngx_int_t
+ngx_http_mcp_header_text(ngx_http_request_t *r, const char *name,
+    const char *text)
+{
+    ngx_str_t  value;
+
+    value.data = (u_char *) text;
+    value.len = ngx_strlen(text);
+
+    return ngx_http_mcp_header(r, name, &value);
+}
+
+
 /* returns the revision of MCP whose format an error body has */
 
 static ngx_uint_t
@@ -108,74 +121,52 @@ static ngx_int_t
 ngx_http_mcp_send(ngx_http_request_t *r, ngx_uint_t status, ngx_str_t *parts,
     ngx_uint_t nparts)
 {
-    size_t               len;
-    ngx_int_t            rc;
     ngx_buf_t           *b;
-    ngx_uint_t           i, n;
-    ngx_chain_t          out[NGX_HTTP_MCP_PARTS];
+    ngx_str_t           *type;
+    ngx_uint_t           i;
+    ngx_chain_t         *cl, out[NGX_HTTP_MCP_PARTS];
     ngx_http_mcp_ctx_t  *ctx;
+
+    static ngx_str_t  sse = ngx_string("text/event-stream");
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_module);
 
     ctx->responded = 1;
 
     if (ctx->response == 2) {
-        ngx_str_set(&r->headers_out.content_type, "text/event-stream");
+        type = &sse;
 
     } else {
         ctx->response = 1;
-        ngx_str_set(&r->headers_out.content_type, "application/json");
-    }
-
-    len = 0;
-
-    for (i = 0; i < nparts; i++) {
-        len += parts[i].len;
+        type = &ngx_http_mcp_type_json;
     }
 
     ngx_http_clear_accept_ranges(r);
     ngx_http_clear_last_modified(r);
-
-    r->headers_out.status = status;
-    r->headers_out.content_type_len = r->headers_out.content_type.len;
-    r->headers_out.content_type_lowcase = NULL;
-    r->headers_out.content_length_n = len;
-
-    rc = ngx_http_mcp_send_header(r);
-
-    if (rc == NGX_ERROR || rc > NGX_OK || r->header_only) {
-        return rc;
-    }
 
     b = ngx_pcalloc(r->pool, nparts * sizeof(ngx_buf_t));
     if (b == NULL) {
         return NGX_ERROR;
     }
 
-    n = 0;
+    cl = NULL;
 
-    for (i = 0; i < nparts; i++) {
+    for (i = nparts; i-- > 0; /* void */) {
 
-        if (parts[i].len == 0 && (len || i + 1 < nparts)) {
+        if (parts[i].len == 0) {
             continue;
         }
 
-        b[n].pos = parts[i].data;
-        b[n].last = parts[i].data + parts[i].len;
-        b[n].memory = parts[i].len ? 1 : 0;
+        b[i].pos = parts[i].data;
+        b[i].last = parts[i].data + parts[i].len;
+        b[i].memory = 1;
 
-        out[n].buf = &b[n];
-        out[n].next = &out[n + 1];
-
-        n++;
+        out[i].buf = &b[i];
+        out[i].next = cl;
+        cl = &out[i];
     }
 
-    b[n - 1].last_buf = 1;
-    b[n - 1].last_in_chain = 1;
-
-    out[n - 1].next = NULL;
-
-    return ngx_http_mcp_output(r, out);
+    return ngx_http_mcp_send_chain(r, status, type, cl);
 }
 
 
@@ -258,7 +249,7 @@ ngx_int_t
 ngx_http_mcp_reply_send(ngx_http_request_t *r, ngx_str_t *id,
     ngx_http_mcp_reply_t *reply)
 {
-    ngx_str_t            text, seconds;
+    ngx_str_t            text;
     ngx_uint_t           status;
     ngx_http_mcp_ctx_t  *ctx;
 
@@ -297,13 +288,10 @@ ngx_http_mcp_reply_send(ngx_http_request_t *r, ngx_str_t *id,
     }
 
     if (status == NGX_HTTP_SERVICE_UNAVAILABLE
-        && !ngx_http_mcp_has_retry_after(r))
+        && !ngx_http_mcp_has_retry_after(r)
+        && ngx_http_mcp_header_text(r, "Retry-After", "1") != NGX_OK)
     {
-        ngx_str_set(&seconds, "1");
-
-        if (ngx_http_mcp_header(r, "Retry-After", &seconds) != NGX_OK) {
-            return NGX_HTTP_INTERNAL_SERVER_ERROR;
-        }
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
     return ngx_http_mcp_answer(r, status, &text);
@@ -508,7 +496,7 @@ ngx_http_mcp_answer_header_filter(ngx_http_request_t *r)
     ctx->refused = 1;
     ctx->response = 1;
 
-    ngx_str_set(&r->headers_out.content_type, "application/json");
+    r->headers_out.content_type = ngx_http_mcp_type_json;
     r->headers_out.content_type_len = r->headers_out.content_type.len;
     r->headers_out.content_type_lowcase = NULL;
     r->headers_out.content_length_n = ctx->refusal.len;
@@ -525,28 +513,21 @@ ngx_http_mcp_answer_header_filter(ngx_http_request_t *r)
 static ngx_int_t
 ngx_http_mcp_cors_headers(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 {
-    ngx_str_t  value;
-
     if (!ctx->conf->cors || ctx->header_origin.len == 0) {
         return NGX_OK;
     }
 
     if (ngx_http_mcp_header(r, "Access-Control-Allow-Origin",
                             &ctx->header_origin)
-        != NGX_OK)
+        != NGX_OK
+        || ngx_http_mcp_header_text(r, "Vary", "Origin") != NGX_OK)
     {
         return NGX_ERROR;
     }
 
-    ngx_str_set(&value, "Origin");
-
-    if (ngx_http_mcp_header(r, "Vary", &value) != NGX_OK) {
-        return NGX_ERROR;
-    }
-
-    ngx_str_set(&value, "Mcp-Session-Id, WWW-Authenticate, Retry-After");
-
-    return ngx_http_mcp_header(r, "Access-Control-Expose-Headers", &value);
+    return ngx_http_mcp_header_text(r, "Access-Control-Expose-Headers",
+                                    "Mcp-Session-Id, WWW-Authenticate, "
+                                    "Retry-After");
 }
 
 

@@ -23,6 +23,12 @@
 ngx_int_t ngx_http_mcp_preaccess_handler(ngx_http_request_t *r);
 ngx_int_t ngx_http_mcp_content_handler(ngx_http_request_t *r);
 
+/*
+ * Sets *body to the body that was read, in one piece, which may be a copy in
+ * r->pool.  NGX_OK or NGX_ERROR.
+ */
+ngx_int_t ngx_http_mcp_request_body(ngx_http_request_t *r, ngx_str_t *body);
+
 /* contexts (ngx_http_mcp_ctx.c) */
 
 /* the manner of clients that are not known yet; set before workers start */
@@ -110,10 +116,11 @@ ngx_str_t ngx_http_mcp_origin_short(ngx_str_t *origin);
 
 /*
  * Guards a location with mcp_publish or mcp_status, which only web pages of
- * allowed origins may ask.  NGX_DECLINED: the request is allowed; else the
- * refusal is sent, and the handler returns this.
+ * allowed origins may ask, and which takes these methods (bits), named in
+ * allow.  NGX_DECLINED: the request is allowed; else the handler returns this.
  */
-ngx_int_t ngx_http_mcp_guard(ngx_http_request_t *r);
+ngx_int_t ngx_http_mcp_guard(ngx_http_request_t *r, ngx_uint_t methods,
+    const char *allow);
 
 
 /* answers (ngx_http_mcp_answer.c) */
@@ -216,9 +223,11 @@ ngx_int_t ngx_http_mcp_refuse_unprobed(ngx_http_request_t *r, ngx_str_t *id,
 ngx_int_t ngx_http_mcp_copy_headers(ngx_http_request_t *r,
     ngx_http_mcp_exchange_t *x);
 
-/* adds a response header; value is not copied; NGX_OK or NGX_ERROR */
+/* add a response header; value is not copied; NGX_OK or NGX_ERROR */
 ngx_int_t ngx_http_mcp_header(ngx_http_request_t *r, const char *name,
     ngx_str_t *value);
+ngx_int_t ngx_http_mcp_header_text(ngx_http_request_t *r, const char *name,
+    const char *text);
 
 /* installs the filters for exchanges, answers and refusals of nginx itself */
 void ngx_http_mcp_filter_init(void);

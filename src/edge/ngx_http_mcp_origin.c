@@ -10,6 +10,7 @@
 #include "ngx_http_mcp_module.h"
 #include "ngx_http_mcp_edge.h"
 #include "ngx_http_mcp_header_iter.h"
+#include "ngx_http_mcp_output.h"
 
 
 static ngx_uint_t ngx_http_mcp_loopback(ngx_str_t *host);
@@ -247,7 +248,8 @@ ngx_http_mcp_server_name(ngx_array_t *names, ngx_str_t *host)
 
 
 ngx_int_t
-ngx_http_mcp_guard(ngx_http_request_t *r)
+ngx_http_mcp_guard(ngx_http_request_t *r, ngx_uint_t methods,
+    const char *allow)
 {
     ngx_int_t                 rc;
     ngx_buf_t                *b;
@@ -260,7 +262,13 @@ ngx_http_mcp_guard(ngx_http_request_t *r)
     why = ngx_http_mcp_guard_reason(r, mlcf);
 
     if (why == NULL) {
-        return NGX_DECLINED;
+
+        if (r->method & methods) {
+            return NGX_DECLINED;
+        }
+
+        return ngx_http_mcp_header_text(r, "Allow", allow) == NGX_OK
+               ? NGX_HTTP_NOT_ALLOWED : NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
     rc = ngx_http_discard_request_body(r);
@@ -279,24 +287,12 @@ ngx_http_mcp_guard(ngx_http_request_t *r)
     }
 
     b->last = ngx_sprintf(b->last, "{\"error\":\"%s\"}\n", why);
-    b->last_buf = (r == r->main) ? 1 : 0;
-    b->last_in_chain = 1;
 
     out.buf = b;
     out.next = NULL;
 
-    r->headers_out.status = NGX_HTTP_FORBIDDEN;
-    r->headers_out.content_length_n = b->last - b->pos;
-    ngx_str_set(&r->headers_out.content_type, "application/json");
-    r->headers_out.content_type_len = r->headers_out.content_type.len;
-
-    rc = ngx_http_send_header(r);
-
-    if (rc == NGX_ERROR || rc > NGX_OK || r->header_only) {
-        return rc;
-    }
-
-    return ngx_http_output_filter(r, &out);
+    return ngx_http_mcp_send_chain(r, NGX_HTTP_FORBIDDEN,
+                                   &ngx_http_mcp_type_json, &out);
 }
 
 

@@ -30,19 +30,7 @@ static void ngx_http_mcp_output_failed(ngx_http_request_t *r,
 static void ngx_http_mcp_output_cleanup(void *data);
 
 
-ngx_int_t
-ngx_http_mcp_send_header(ngx_http_request_t *r)
-{
-    ngx_int_t  rc;
-
-    /* no answer has a state that "If-Match" and its like could be about */
-
-    r->disable_not_modified = 1;
-
-    rc = ngx_http_send_header(r);
-
-    return (rc == NGX_AGAIN) ? NGX_OK : rc;
-}
+ngx_str_t  ngx_http_mcp_type_json = ngx_string("application/json");
 
 
 ngx_int_t
@@ -61,6 +49,41 @@ ngx_http_mcp_output(ngx_http_request_t *r, ngx_chain_t *out)
 
     return (ctx && ctx->output) ? ngx_http_mcp_output_wait(r, ctx->output)
                                 : NGX_OK;
+}
+
+
+ngx_int_t
+ngx_http_mcp_send_chain(ngx_http_request_t *r, ngx_uint_t status,
+    ngx_str_t *type, ngx_chain_t *out)
+{
+    off_t         len;
+    ngx_int_t     rc;
+    ngx_chain_t  *cl;
+
+    len = 0;
+
+    for (cl = out; cl; cl = cl->next) {
+        len += ngx_buf_size(cl->buf);
+
+        if (cl->next == NULL) {
+            cl->buf->last_buf = (r == r->main) ? 1 : 0;
+            cl->buf->last_in_chain = 1;
+        }
+    }
+
+    r->headers_out.status = status;
+    r->headers_out.content_type = *type;
+    r->headers_out.content_type_len = type->len;
+    r->headers_out.content_type_lowcase = NULL;
+    r->headers_out.content_length_n = len;
+
+    rc = ngx_http_mcp_send_header(r);
+
+    if (rc == NGX_ERROR || rc > NGX_OK || r->header_only) {
+        return rc;
+    }
+
+    return ngx_http_mcp_output(r, out);
 }
 
 

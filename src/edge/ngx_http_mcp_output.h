@@ -23,8 +23,27 @@
  * return NGX_OK instead of NGX_AGAIN; r->connection->buffered says what is
  * unsent.
  */
-ngx_int_t ngx_http_mcp_send_header(ngx_http_request_t *r);
+static ngx_inline ngx_int_t
+ngx_http_mcp_send_header(ngx_http_request_t *r)
+{
+    ngx_int_t  rc;
+
+    /* no answer has a state that "If-Match" and its like could be about */
+
+    r->disable_not_modified = 1;
+
+    rc = ngx_http_send_header(r);
+
+    return (rc == NGX_AGAIN) ? NGX_OK : rc;
+}
+
 ngx_int_t ngx_http_mcp_output(ngx_http_request_t *r, ngx_chain_t *out);
+
+/* sends the header and all of a body; returns as ngx_http_mcp_output() does */
+ngx_int_t ngx_http_mcp_send_chain(ngx_http_request_t *r, ngx_uint_t status,
+    ngx_str_t *type, ngx_chain_t *out);
+
+extern ngx_str_t  ngx_http_mcp_type_json;
 
 /*
  * Writes on while the request is not finalized; limit_rate applies as usual.

@@ -37,8 +37,6 @@ static void ngx_http_mcp_publish_body_handler(ngx_http_request_t *r);
 static ngx_int_t ngx_http_mcp_publish_values(ngx_http_mcp_publish_t *p);
 static ngx_int_t ngx_http_mcp_publish_value(ngx_http_mcp_publish_t *p,
     ngx_http_complex_value_t *cv, ngx_str_t *value, const char *empty);
-static ngx_int_t ngx_http_mcp_publish_body(ngx_http_request_t *r,
-    ngx_str_t *body);
 static void ngx_http_mcp_publish_cleanup(void *data);
 static void ngx_http_mcp_publish_form(ngx_http_mcp_publish_t *p);
 static void ngx_http_mcp_publish_turn_handler(ngx_event_t *ev);
@@ -58,26 +56,12 @@ static ngx_int_t ngx_http_mcp_publish_answer(ngx_http_mcp_publish_t *p);
 ngx_int_t
 ngx_http_mcp_publish_handler(ngx_http_request_t *r)
 {
-    ngx_int_t         rc;
-    ngx_table_elt_t  *h;
+    ngx_int_t  rc;
 
-    rc = ngx_http_mcp_guard(r);
+    rc = ngx_http_mcp_guard(r, NGX_HTTP_POST, "POST");
 
     if (rc != NGX_DECLINED) {
         return rc;
-    }
-
-    if (r->method != NGX_HTTP_POST) {
-
-        h = ngx_http_mcp_header_push(&r->headers_out.headers);
-        if (h == NULL) {
-            return NGX_HTTP_INTERNAL_SERVER_ERROR;
-        }
-
-        ngx_str_set(&h->key, "Allow");
-        ngx_str_set(&h->value, "POST");
-
-        return NGX_HTTP_NOT_ALLOWED;
     }
 
     r->request_body_in_single_buf = 1;
@@ -142,10 +126,8 @@ ngx_http_mcp_publish_body_handler(ngx_http_request_t *r)
         return;
     }
 
-    rc = ngx_http_mcp_publish_body(r, &p->rest);
-
-    if (rc != NGX_OK) {
-        ngx_http_finalize_request(r, rc);
+    if (ngx_http_mcp_request_body(r, &p->rest) != NGX_OK) {
+        ngx_http_finalize_request(r, NGX_HTTP_INTERNAL_SERVER_ERROR);
         return;
     }
 
@@ -268,70 +250,6 @@ ngx_http_mcp_publish_value(ngx_http_mcp_publish_t *p,
 
         return NGX_DECLINED;
     }
-
-    return NGX_OK;
-}
-
-
-/* sets *body to the body in one piece; NGX_OK or an HTTP status */
-
-static ngx_int_t
-ngx_http_mcp_publish_body(ngx_http_request_t *r, ngx_str_t *body)
-{
-    u_char       *p;
-    size_t        size;
-    ssize_t       n;
-    ngx_buf_t    *b;
-    ngx_chain_t  *cl;
-
-    ngx_str_null(body);
-
-    if (r->request_body == NULL || r->request_body->bufs == NULL) {
-        return NGX_OK;
-    }
-
-    cl = r->request_body->bufs;
-
-    if (cl->next == NULL && !cl->buf->in_file) {
-        body->data = cl->buf->pos;
-        body->len = cl->buf->last - cl->buf->pos;
-        return NGX_OK;
-    }
-
-    size = 0;
-
-    for (cl = r->request_body->bufs; cl; cl = cl->next) {
-        size += ngx_buf_size(cl->buf);
-    }
-
-    p = ngx_pnalloc(r->pool, size);
-    if (p == NULL) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    body->data = p;
-
-    for (cl = r->request_body->bufs; cl; cl = cl->next) {
-
-        b = cl->buf;
-
-        if (!b->in_file) {
-            p = ngx_cpymem(p, b->pos, b->last - b->pos);
-            continue;
-        }
-
-        size = (size_t) (b->file_last - b->file_pos);
-
-        n = ngx_read_file(b->file, p, size, b->file_pos);
-
-        if (n == NGX_ERROR || (size_t) n != size) {
-            return NGX_HTTP_INTERNAL_SERVER_ERROR;
-        }
-
-        p += size;
-    }
-
-    body->len = p - body->data;
 
     return NGX_OK;
 }
@@ -685,9 +603,8 @@ ngx_http_mcp_publish_answer(ngx_http_mcp_publish_t *p)
 {
     u_char              *d, *last;
     u_char               head[NGX_HTTP_MCP_PUBLISH_HEAD];
-    ngx_int_t            rc;
     ngx_buf_t           *b;
-    ngx_str_t            seconds;
+    ngx_uint_t           status;
     ngx_http_request_t  *r;
 
     r = p->request;
@@ -720,35 +637,20 @@ ngx_http_mcp_publish_answer(ngx_http_mcp_publish_t *p)
     *d++ = '}';
     *d++ = LF;
 
-    p->size += (last - head) + (d - p->buf->last);
     p->buf->last = d;
 
-    p->buf->last_buf = 1;
-    p->buf->last_in_chain = 1;
-
-    r->headers_out.status = p->accepted ? NGX_HTTP_ACCEPTED : p->refusal;
+    status = p->accepted ? NGX_HTTP_ACCEPTED : p->refusal;
 
     if (p->accepted == 0 && p->full) {
 
         /* it may be sent again */
 
-        r->headers_out.status = NGX_HTTP_SERVICE_UNAVAILABLE;
-        ngx_str_set(&seconds, "1");
+        status = NGX_HTTP_SERVICE_UNAVAILABLE;
 
-        if (ngx_http_mcp_header(r, "Retry-After", &seconds) != NGX_OK) {
+        if (ngx_http_mcp_header_text(r, "Retry-After", "1") != NGX_OK) {
             return NGX_HTTP_INTERNAL_SERVER_ERROR;
         }
     }
 
-    r->headers_out.content_length_n = p->size;
-    ngx_str_set(&r->headers_out.content_type, "application/json");
-    r->headers_out.content_type_len = r->headers_out.content_type.len;
-
-    rc = ngx_http_mcp_send_header(r);
-
-    if (rc == NGX_ERROR || rc > NGX_OK || r->header_only) {
-        return rc;
-    }
-
-    return ngx_http_mcp_output(r, p->out);
+    return ngx_http_mcp_send_chain(r, status, &ngx_http_mcp_type_json, p->out);
 }

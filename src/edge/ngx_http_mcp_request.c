@@ -21,8 +21,6 @@ static ngx_int_t ngx_http_mcp_refuse_form(ngx_http_request_t *r,
 static ngx_int_t ngx_http_mcp_refuse_header(ngx_http_request_t *r,
     const char *name);
 static void ngx_http_mcp_body_handler(ngx_http_request_t *r);
-static ngx_int_t ngx_http_mcp_gather_body(ngx_http_request_t *r,
-    ngx_http_mcp_ctx_t *ctx);
 static ngx_int_t ngx_http_mcp_scan(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx);
 static void ngx_http_mcp_classify(ngx_http_mcp_ctx_t *ctx);
@@ -115,7 +113,6 @@ ngx_http_mcp_preaccess_handler(ngx_http_request_t *r)
 static ngx_int_t
 ngx_http_mcp_preflight(ngx_http_request_t *r)
 {
-    ngx_str_t         value;
     ngx_table_elt_t  *h;
 
     static ngx_str_t  headers = ngx_string("Access-Control-Request-Headers");
@@ -124,17 +121,12 @@ ngx_http_mcp_preflight(ngx_http_request_t *r)
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    ngx_str_set(&value, "GET, POST, DELETE, OPTIONS");
-
-    if (ngx_http_mcp_header(r, "Access-Control-Allow-Methods", &value)
-        != NGX_OK)
+    if (ngx_http_mcp_header_text(r, "Access-Control-Allow-Methods",
+                                 "GET, POST, DELETE, OPTIONS")
+        != NGX_OK
+        || ngx_http_mcp_header_text(r, "Access-Control-Max-Age", "86400")
+           != NGX_OK)
     {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    ngx_str_set(&value, "86400");
-
-    if (ngx_http_mcp_header(r, "Access-Control-Max-Age", &value) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
@@ -411,14 +403,16 @@ ngx_http_mcp_body_handler(ngx_http_request_t *r)
 }
 
 
-static ngx_int_t
-ngx_http_mcp_gather_body(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
+ngx_int_t
+ngx_http_mcp_request_body(ngx_http_request_t *r, ngx_str_t *body)
 {
     u_char       *p;
     size_t        len;
     ssize_t       n;
     ngx_buf_t    *b;
     ngx_chain_t  *cl;
+
+    ngx_str_null(body);
 
     if (r->request_body == NULL || r->request_body->bufs == NULL) {
         return NGX_OK;
@@ -427,8 +421,8 @@ ngx_http_mcp_gather_body(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
     cl = r->request_body->bufs;
 
     if (cl->next == NULL && ngx_buf_in_memory(cl->buf)) {
-        ctx->body.data = cl->buf->pos;
-        ctx->body.len = cl->buf->last - cl->buf->pos;
+        body->data = cl->buf->pos;
+        body->len = cl->buf->last - cl->buf->pos;
         return NGX_OK;
     }
 
@@ -443,8 +437,8 @@ ngx_http_mcp_gather_body(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
         return NGX_ERROR;
     }
 
-    ctx->body.data = p;
-    ctx->body.len = len;
+    body->data = p;
+    body->len = len;
 
     for (cl = r->request_body->bufs; cl; cl = cl->next) {
         b = cl->buf;
@@ -486,7 +480,9 @@ ngx_http_mcp_scan(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 
     ctx->message = ngx_palloc(r->pool, sizeof(ngx_mcp_message_t));
 
-    if (ctx->message == NULL || ngx_http_mcp_gather_body(r, ctx) != NGX_OK) {
+    if (ctx->message == NULL
+        || ngx_http_mcp_request_body(r, &ctx->body) != NGX_OK)
+    {
         return NGX_ERROR;
     }
 

@@ -384,30 +384,22 @@ ngx_http_mcp_status_handler(ngx_http_request_t *r)
 {
     ngx_int_t                 rc;
     ngx_uint_t                prometheus;
-    ngx_chain_t              *out, *cl;
-    ngx_table_elt_t          *h;
+    ngx_chain_t              *out;
     ngx_http_mcp_status_t     status;
     ngx_http_mcp_loc_conf_t  *mlcf;
 
-    rc = ngx_http_mcp_guard(r);
+    static ngx_str_t  text =
+                         ngx_string("text/plain; version=0.0.4; charset=utf-8");
+
+    rc = ngx_http_mcp_guard(r, NGX_HTTP_GET|NGX_HTTP_HEAD, "GET, HEAD");
 
     if (rc != NGX_DECLINED) {
         return rc;
     }
 
-    h = ngx_http_mcp_header_push(&r->headers_out.headers);
-    if (h == NULL) {
+    if (ngx_http_mcp_header_text(r, "Cache-Control", "no-store") != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
-
-    if (!(r->method & (NGX_HTTP_GET|NGX_HTTP_HEAD))) {
-        ngx_str_set(&h->key, "Allow");
-        ngx_str_set(&h->value, "GET, HEAD");
-        return NGX_HTTP_NOT_ALLOWED;
-    }
-
-    ngx_str_set(&h->key, "Cache-Control");
-    ngx_str_set(&h->value, "no-store");
 
     rc = ngx_http_discard_request_body(r);
     if (rc != NGX_OK) {
@@ -435,34 +427,9 @@ ngx_http_mcp_status_handler(ngx_http_request_t *r)
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    r->headers_out.status = NGX_HTTP_OK;
-    r->headers_out.content_length_n = 0;
-
-    for (cl = out; cl; cl = cl->next) {
-        r->headers_out.content_length_n += ngx_buf_size(cl->buf);
-
-        if (cl->next == NULL) {
-            cl->buf->last_buf = (r == r->main) ? 1 : 0;
-            cl->buf->last_in_chain = 1;
-        }
-    }
-
-    if (prometheus) {
-        ngx_str_set(&r->headers_out.content_type,
-                    "text/plain; version=0.0.4; charset=utf-8");
-    } else {
-        ngx_str_set(&r->headers_out.content_type, "application/json");
-    }
-
-    r->headers_out.content_type_len = r->headers_out.content_type.len;
-
-    rc = ngx_http_mcp_send_header(r);
-
-    if (rc == NGX_ERROR || rc > NGX_OK || r->header_only) {
-        return rc;
-    }
-
-    return ngx_http_mcp_output(r, out);
+    return ngx_http_mcp_send_chain(r, NGX_HTTP_OK,
+                                   prometheus ? &text
+                                              : &ngx_http_mcp_type_json, out);
 }
 
 

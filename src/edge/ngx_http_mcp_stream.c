@@ -271,7 +271,6 @@ ngx_http_mcp_stream_open_line(ngx_http_mcp_stream_t *s, ngx_mcp_ref_t session,
 static ngx_int_t
 ngx_http_mcp_stream_header(ngx_http_request_t *r)
 {
-    ngx_str_t                  store, buffering;
     ngx_table_elt_t           *h;
     ngx_http_core_loc_conf_t  *clcf;
 
@@ -287,11 +286,8 @@ ngx_http_mcp_stream_header(ngx_http_request_t *r)
     r->headers_out.content_type_len = r->headers_out.content_type.len;
     r->headers_out.content_type_lowcase = NULL;
 
-    ngx_str_set(&store, "no-store");
-    ngx_str_set(&buffering, "no");
-
-    if (ngx_http_mcp_header(r, "Cache-Control", &store) != NGX_OK
-        || ngx_http_mcp_header(r, "X-Accel-Buffering", &buffering) != NGX_OK)
+    if (ngx_http_mcp_header_text(r, "Cache-Control", "no-store") != NGX_OK
+        || ngx_http_mcp_header_text(r, "X-Accel-Buffering", "no") != NGX_OK)
     {
         return NGX_ERROR;
     }
