@@ -51,6 +51,7 @@ my $t = Mcp::Test->new(
     conf => <<'EOF');
 mcp_zone zone=main:4m;
 mcp_zone zone=full:1m;
+mcp_zone zone=packed:1m;
 mcp_zone zone=small:1m;
 
 log_format mcp '$mcp_method|$mcp_name|$mcp_request_id|$mcp_session_id|'
@@ -183,6 +184,10 @@ server {
         mcp_upstream up /_up;
     }
 
+    location = /packed {
+        mcp_endpoint zone=packed;
+        mcp_session_bind $http_x_user;
+    }
     location = /full { mcp_endpoint zone=full; mcp_session_timeout 1h; }
 
     location = /paths {
@@ -577,6 +582,29 @@ $r = $t->client(path => '/full', info => { name => 'n', version => '1',
                                            x => $wide x 2 })->initialize;
 is($r->{json}{error}{code}, -32602, 'initialize that is too large');
 like($r->{json}{error}{message}, qr/clientInfo are larger than 4k/, 'says so');
+
+
+# and a full zone in which each client has a little: streams
+
+my (@packed, @gets);
+
+do {
+    push @packed, $t->client(path => '/packed',
+                             headers => { 'X-User' => scalar @packed },
+                             info => { name => 'n', version => '1',
+                                       x => $wide });
+} while $packed[-1]->initialize->{status} == 200;
+
+pop @packed;
+
+do {
+    push @gets, $packed[@gets % @packed]->open_get;
+} while $gets[-1]->status == 200 && @gets < 800;
+
+is($gets[-1]->status, 503, 'no room for a stream');
+ok($gets[-1]->headers->{'retry-after'} > 0, 'Retry-After');
+like($gets[-1]{body}->slurp(10), qr/no room for a stream.*mcp_zone/, 'why');
+$_->close for @gets;
 
 
 # variables

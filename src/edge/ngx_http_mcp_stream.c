@@ -141,7 +141,12 @@ ngx_http_mcp_stream_open(ngx_http_request_t *r, uint32_t channel,
     if (rc != NGX_OK) {
         s->closed = 1;
         ngx_http_mcp_stream_free(s);
-        return rc;
+
+        return (rc == NGX_HTTP_SERVICE_UNAVAILABLE && owner == NULL)
+               ? ngx_http_mcp_refuse(r, rc, NGX_MCP_REFUSED,
+                                     "the zone has no room for a stream "
+                                     "(mcp_zone); try again later")
+               : rc;
     }
 
     if (s->get && s->zs.channel == NGX_MCP_GENERAL_CHANNEL

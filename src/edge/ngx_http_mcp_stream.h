@@ -64,7 +64,8 @@ typedef struct {
  * messages are sent to it one by one, and the answer ends it.
  *
  * Returns NGX_OK (POST) or NGX_DONE (GET); an HTTP status with which the
- * request is to be refused; or NGX_ERROR.
+ * request is to be refused; or NGX_ERROR.  A GET for whose stream the zone has
+ * no room is refused here, and the content handler returns the result as well.
  */
 ngx_int_t ngx_http_mcp_stream_open(ngx_http_request_t *r, uint32_t channel,
     ngx_mcp_cursor_t *from, ngx_uint_t gap,
