@@ -50,6 +50,11 @@ server {
         mcp_subscription_limit 3;
     }
 
+    location = /topics {
+        mcp_endpoint zone=main name=topics;
+        mcp_topic_limit 16;
+    }
+
     location = /deny {
         mcp_endpoint zone=main name=deny;
         mcp_deny $denied;
@@ -234,6 +239,21 @@ $t->publish({ topic => 'secret', n => 1 });
 $t->publish(notification('resources/updated', { uri => $_ }))
     for 'secret:a', 'open:a';
 is($d->event->{json}{params}{uri}, 'open:a', 'and not told of');
+
+
+# topics without room are left out, and not told of
+
+my $few = listen_on('/topics', 10, { resourceSubscriptions => [
+    map { "events://$_/latest" } qw(one two three)] });
+same($few->event->{json}{params}{notifications},
+     { resourceSubscriptions => ['events://one/latest',
+                                 'events://two/latest'] },
+     'no more topics than there is room for');
+
+$t->publish({ topic => $_ }) for qw(three one);
+is($few->event->{json}{params}{uri}, 'events://one/latest',
+   'and told of no other');
+$few->close;
 
 
 # the limit of sessions

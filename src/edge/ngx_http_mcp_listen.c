@@ -374,6 +374,8 @@ ngx_http_mcp_listen_topic(ngx_http_mcp_listen_t *listen,
         || ngx_http_mcp_feed_want(&ctx->conf->bridge, &ctx->caller, name,
                                   listen->r->pool, &want->feeds))
     {
+        (void) ngx_mcp_session_unsubscribe(ctx->conf->zone,
+                                           ctx->caller.session, &topic->uri);
         return;
     }
 
