@@ -287,8 +287,23 @@ for (['2025-03-26'] , ['2025-06-18'], ['2025-11-25'],
 
     is($s->{negotiated}, $got || $asked, "asked for \"$asked\"");
     is($s->call('tools/list')->{http}{status}, 200, 'and works');
-    is(($up->calls('tools/list'))[-1]{headers}{'mcp-protocol-version'},
-       $s->{negotiated}, 'version towards the upstream');
+
+    $s->delete;
+
+    my @r = map { ($up->calls($_))[-1] } qw(notifications/initialized
+                                            tools/list);
+    my $id = $r[1]{headers}{'mcp-session-id'};
+
+    push @r, $up->wait_requests(sub {
+        $_[0]{method} eq 'DELETE' && $_[0]{headers}{'mcp-session-id'} eq $id
+    });
+
+    # the header is of later revisions than the first
+
+    is_deeply([ map { $_->{headers}{'mcp-protocol-version'} } @r ],
+              [ ($got || $asked) eq '2025-03-26' ? (undef) x 3
+                                     : ($s->{negotiated}) x 3 ],
+              'version towards the upstream, in all of a session');
 }
 
 my $s = $t->session(caps => { roots => {} });

@@ -425,11 +425,7 @@ ngx_http_mcp_legacy_handshake_send(ngx_http_mcp_upstream_request_t *ureq,
         ngx_http_mcp_exchange_limit_time(x, NGX_HTTP_MCP_INITIALIZE_TIME);
 
     } else {
-        x->session_id = o->id;
-
-        if (o->revision) {
-            x->protocol_version = *ngx_mcp_revision_name(o->revision);
-        }
+        ngx_http_mcp_upstream_in_session(x, &o->id, o->revision);
     }
 
     ureq->x = x;
@@ -647,11 +643,7 @@ ngx_http_mcp_legacy_head(ngx_http_mcp_upstream_request_t *ureq,
 {
     ngx_str_t  body;
 
-    x->session_id = ureq->us->id;
-
-    if (ureq->us->revision) {
-        x->protocol_version = *ngx_mcp_revision_name(ureq->us->revision);
-    }
+    ngx_http_mcp_upstream_in_session(x, &ureq->us->id, ureq->us->revision);
 
     if (ureq->minted.len && x->method == NGX_HTTP_POST) {
 

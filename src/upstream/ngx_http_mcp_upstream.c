@@ -215,6 +215,20 @@ ngx_http_mcp_upstream_exchange(ngx_http_request_t *r,
 }
 
 
+void
+ngx_http_mcp_upstream_in_session(ngx_http_mcp_exchange_t *x, ngx_str_t *id,
+    ngx_uint_t revision)
+{
+    x->session_id = *id;
+
+    /* earlier revisions do not have the header */
+
+    if (revision >= NGX_MCP_2025_06_18) {
+        x->protocol_version = *ngx_mcp_revision_name(revision);
+    }
+}
+
+
 /* an exchange with its location, without time-outs */
 
 static ngx_http_mcp_exchange_t *
@@ -613,6 +627,7 @@ ngx_http_mcp_background_session(ngx_http_mcp_upstream_t *u,
     ngx_http_mcp_audience_t *audience, ngx_http_headers_in_t *headers,
     ngx_str_t *id, ngx_uint_t revision)
 {
+    ngx_str_t                 copy;
     ngx_http_mcp_exchange_t  *x;
 
     x = ngx_http_mcp_background_exchange(u, audience, headers, NULL);
@@ -620,14 +635,12 @@ ngx_http_mcp_background_session(ngx_http_mcp_upstream_t *u,
         return NULL;
     }
 
-    if (ngx_http_mcp_string_copy(x->r->pool, &x->session_id, id) != NGX_OK) {
+    if (ngx_http_mcp_string_copy(x->r->pool, &copy, id) != NGX_OK) {
         ngx_http_mcp_background_close(x->r);
         return NULL;
     }
 
-    if (revision >= NGX_MCP_2025_06_18) {
-        x->protocol_version = *ngx_mcp_revision_name(revision);
-    }
+    ngx_http_mcp_upstream_in_session(x, &copy, revision);
 
     return x;
 }

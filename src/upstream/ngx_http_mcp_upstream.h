@@ -204,6 +204,13 @@ ngx_http_mcp_exchange_t *ngx_http_mcp_upstream_exchange(ngx_http_request_t *r,
     ngx_http_mcp_upstream_t *u, ngx_http_mcp_scope_t *scope);
 
 /*
+ * Sets the headers of a message in the legacy upstream session with this id,
+ * empty if it has none, which has to live as long as x->r.
+ */
+void ngx_http_mcp_upstream_in_session(ngx_http_mcp_exchange_t *x,
+    ngx_str_t *id, ngx_uint_t revision);
+
+/*
  * Makes a background request (ngx_http_mcp_background.h) for an upstream or
  * feed of the endpoint with this configuration.  Endpoint variables have the
  * audience's values.  headers: of a client, which are copied, or NULL.  NULL:
