@@ -51,6 +51,13 @@ server {
         mcp_upstream up /_up;
     }
 
+    location = /soon {
+        mcp_endpoint zone=main;
+        mcp_upstream up /_up;
+        mcp_builtin_tools wait_for_event;
+        mcp_stream_after 10ms;
+    }
+
     location = /_up {
         internal;
         proxy_pass http://127.0.0.1:%%UP%%/mcp;
@@ -67,6 +74,7 @@ server {
     }
 
     location = /publish { mcp_publish zone=main; }
+    location = /status { mcp_status zone=main; }
 }
 EOF
 
@@ -216,6 +224,46 @@ for my $n (1 .. 5) {
 }
 
 is_deeply([$t->workers], [$one, $two], 'no worker was lost');
+
+
+# a session ends while its calls run; their connections can be used again
+
+my $n = 0;
+
+for my $tool (['sse-end', {}], ['json-end', {}],
+              [wait_for_event => { topic => 'none', timeout_seconds => 600 }])
+{
+    for my $where ($one, $two) {
+        $s = $t->session(path => '/soon');
+        $conn = $t->conn_on_worker($one);
+        $sse = $s->stream('tools/call',
+                          { name => $tool->[0] . ($tool->[0] =~ /-/ && ++$n),
+                            arguments => $tool->[1] }, conn => $conn);
+
+        is($sse->headers->{connection}, 'keep-alive', "$tool->[0] runs");
+        is($s->delete(conn => $t->conn_on_worker($where))->{status}, 200,
+           'its session ends, by ' . ($where == $one ? 'its' : 'the other')
+           . ' worker');
+
+        $e = $sse->response($sse->{id});
+        is($e && $e->{json}{error}{code}, -32001, 'it is told so');
+        ok($sse->eof && !$sse->cut, 'its stream ends');
+        is($t->session->call('ping', undef, conn => $conn)->{http}{status},
+           200, 'its connection takes another request');
+    }
+}
+
+$s = $t->session;
+$sse = $s->stream('tools/call', { name => 'sse-end-old' });
+ok($sse->event_where(data('begun')), 'a call runs on a worker');
+ok($t->reload, 'that is about to exit');
+is($s->delete->{status}, 200, 'its session ends');
+is($sse->response($sse->{id})->{json}{error}{code}, -32001, 'it is told so');
+ok($sse->eof && !$sse->cut, 'its stream ends');
+ok($t->wait_old, 'the worker exits');
+
+ok((wait_for { $t->status->{calls}{running} == 0 }), 'no call runs')
+    or diag($t->status->{calls}{running});
 
 done_testing();
 

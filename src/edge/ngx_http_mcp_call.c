@@ -958,10 +958,11 @@ ngx_http_mcp_call_deliver(ngx_http_mcp_call_t *call, ngx_str_t *text,
 
     stream = call->ctx->stream;
 
+    ngx_memzero(&cursor, sizeof(ngx_mcp_cursor_t));
+
     if (call->ctx->client->sessionless) {
 
         if (stream) {
-            ngx_memzero(&cursor, sizeof(ngx_mcp_cursor_t));
             ngx_http_mcp_call_large(call, text, &cursor, flags);
         }
 
@@ -982,7 +983,9 @@ ngx_http_mcp_call_deliver(ngx_http_mcp_call_t *call, ngx_str_t *text,
         ngx_http_mcp_call_park_lost(call);
     }
 
-    if (rc == NGX_DECLINED || stream == NULL) {
+    if (stream == NULL
+        || (rc == NGX_DECLINED && !(flags & NGX_MCP_EVENT_RESPONSE)))
+    {
         return;
     }
 

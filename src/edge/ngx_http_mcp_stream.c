@@ -67,6 +67,7 @@ static ngx_int_t ngx_http_mcp_stream_start(ngx_http_mcp_stream_t *s,
     ngx_uint_t revision);
 static ngx_int_t ngx_http_mcp_stream_header(ngx_http_request_t *r);
 static ngx_int_t ngx_http_mcp_stream_advance(ngx_http_mcp_stream_t *s);
+static ngx_int_t ngx_http_mcp_stream_session_ended(ngx_http_mcp_stream_t *s);
 static ngx_int_t ngx_http_mcp_stream_consume(ngx_http_mcp_stream_t *s,
     size_t *missed);
 static ngx_int_t ngx_http_mcp_stream_gather(ngx_http_mcp_stream_t *s,
@@ -528,12 +529,35 @@ ngx_http_mcp_stream_advance(ngx_http_mcp_stream_t *s)
 
             continue;
 
-        default: /* NGX_DECLINED, NGX_ERROR */
+        case NGX_DECLINED:
+            return s->owner ? ngx_http_mcp_stream_session_ended(s) : rc;
+
+        default: /* NGX_ERROR */
             return rc;
         }
     }
 
     return NGX_OK;
+}
+
+
+/*
+ * The stream of a call goes on without its channel until the call ends, so that
+ * the connection can be used again.
+ */
+
+static ngx_int_t
+ngx_http_mcp_stream_session_ended(ngx_http_mcp_stream_t *s)
+{
+    ngx_mcp_stream_close(s->streams->zone, &s->zs,
+                         NGX_MCP_COUNTER_STREAMS_SESSION);
+
+    s->direct = 1;
+    s->unlogged = 0;
+
+    /* the answer was lost with the channel, if it is not sent yet */
+
+    return s->answered ? NGX_DONE : NGX_OK;
 }
 
 
@@ -721,6 +745,8 @@ ngx_http_mcp_stream_behind(ngx_http_mcp_stream_t *s, ngx_mcp_cursor_t *place,
 void
 ngx_http_mcp_stream_answer(ngx_http_mcp_stream_t *s, ngx_str_t *text)
 {
+    s->answered = 1;
+
     if (s->unsent) {
         s->answer.data = ngx_pstrdup(s->request->pool, text);
         s->answer.len = s->answer.data ? text->len : 0;
@@ -758,7 +784,9 @@ ngx_http_mcp_stream_send(ngx_http_mcp_stream_t *s, ngx_mcp_cursor_t *place,
 
     ngx_http_mcp_stream_queue(s);
 
-    s->zs.cursor = *place;
+    if (!s->direct) {
+        s->zs.cursor = *place;
+    }
 
     frame = ngx_http_mcp_stream_frame_large(s, text, memory);
 

@@ -55,13 +55,14 @@ typedef struct {
  * The stream of a POST (owner != NULL) ends the response and finalizes r
  * itself at the end of its line, once, even if the exchange runs on; the call
  * is not told, and must not finalize r.  If the response ends for another
- * reason (the client left, takes nothing, or the session ended), the stream
- * calls owner->closed() once, and r belongs to the call again.  Of the
- * functions below, only ngx_http_mcp_stream_close() calls it.  The stream is
- * gone then, and ctx->stream is NULL.
+ * reason (the client left or takes nothing), the stream calls owner->closed()
+ * once, and r belongs to the call again.  Of the functions below, only
+ * ngx_http_mcp_stream_close() calls it.  The stream is gone then, and
+ * ctx->stream is NULL.
  *
- * If the request has no session, the stream of its POST carries no channel:
- * messages are sent to it one by one, and the answer ends it.
+ * If the request has no session, or its session has ended, the stream of its
+ * POST carries no channel: messages are sent to it one by one, and the answer
+ * ends it.
  *
  * Returns NGX_OK (POST) or NGX_DONE (GET); an HTTP status with which the
  * request is to be refused; or NGX_ERROR.  A GET for whose stream the zone has

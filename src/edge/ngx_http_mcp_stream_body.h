@@ -152,7 +152,8 @@ struct ngx_http_mcp_stream_s {
     unsigned                      get:1;
     unsigned                      direct:1;     /* has no channel: carries only
                                                    what is sent to it */
-    unsigned                      answered:1;   /* direct: the answer is sent */
+    unsigned                      answered:1;   /* the answer is sent, or in its
+                                                   channel */
     unsigned                      parkable:1;
     unsigned                      chunked:1;    /* held: events pass no
                                                    filters */
