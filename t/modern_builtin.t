@@ -210,9 +210,11 @@ $_->close for @all;
 ok(waits(0), 'a response that its client closes is cancelled');
 
 @all = map { waiting($few, { topic => $_ }) } qw(a b);
-like($few->call('tools/call', { name => 'wait_for_event',
-                                arguments => { topic => 'c' } })->{body},
-     qr/too many topics/, 'mcp_topic_limit');
+$r = $few->call('tools/call', { name => 'wait_for_event',
+                               arguments => { topic => 'c' } });
+is(Mcp::Modern::said($r), '200 complete', 'mcp_topic_limit');
+ok($r->{json}{result}{isError}, 'is an error of the tool');
+like($r->{json}{result}{content}[0]{text}, qr/too many topics/, 'and why');
 publish({ topic => $_ }) for qw(a b);
 answer($_) for @all;
 ok(waited($few, { topic => 'c', timeout_seconds => 0 })->{timeout},

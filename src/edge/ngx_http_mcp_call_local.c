@@ -510,12 +510,6 @@ ngx_http_mcp_wait_begin(ngx_http_mcp_call_t *call, ngx_http_mcp_wait_t *w,
         return NGX_AGAIN;
     }
 
-    if (rc == NGX_BUSY) {
-        return ngx_http_mcp_reply_error(reply, NGX_HTTP_INTERNAL_SERVER_ERROR,
-                                        NGX_MCP_REFUSED,
-                                        NGX_HTTP_MCP_TOPICS_BUSY);
-    }
-
     if (rc != NGX_OK) {
         call->ctx->tool_error = 1;
     }
