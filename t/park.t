@@ -23,6 +23,7 @@ my $other = Mcp::Park->upstream;
 my $t = Mcp::Test->new(vars => { UP => $up->port, OTHER => $other->port },
                        conf => <<'EOF');
 mcp_zone zone=main:8m;
+mcp_zone zone=far:2m;
 
 log_format asked '$mcp_method $mcp_name $mcp_protocol_version $mcp_upstream';
 
@@ -54,6 +55,20 @@ server {
     location = /both {
         mcp_endpoint zone=main;
         mcp_upstream other /_other protocol=legacy;
+        mcp_upstream up /_up protocol=legacy;
+        mcp_state_key 0123456789abcdef0123456789abcdef;
+    }
+
+    # as on two hosts
+
+    location = /near {
+        mcp_endpoint zone=main name=hosts;
+        mcp_upstream up /_up protocol=legacy;
+        mcp_state_key 0123456789abcdef0123456789abcdef;
+    }
+
+    location = /far {
+        mcp_endpoint zone=far name=hosts;
         mcp_upstream up /_up protocol=legacy;
         mcp_state_key 0123456789abcdef0123456789abcdef;
     }
@@ -435,6 +450,21 @@ is(refused('too late', $r, on => $there),
 $r = call('ask', on => $here);
 $clock->pass($t, 590);
 is(said(again($r, on => $there)), '200 complete', 'not too late');
+
+# one that comes back to another host
+
+{
+    my ($near, $far) = map { Mcp::Modern->new($t, caps => \%caps,
+                                              path => $_) } qw(/near /far);
+
+    $r = Mcp::Park::call($near, 'ask');
+    my $lost = { %$r, client => $far };
+    like(refused('by another host', $lost), qr/is of another host/, 'and why');
+    is(said(again($r)), '200 complete', 'not by the host that asked');
+
+    $clock->pass($t, 605);
+    like(refused('later', $lost), qr/is of another host/, 'and why');
+}
 
 # the time of a state is its own, whatever the call does
 

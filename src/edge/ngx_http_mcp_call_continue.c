@@ -18,6 +18,9 @@
     "requestState is not one that this server gave for this request: method, " \
     "name, arguments and caller have to be the same, and nginx must not "      \
     "have been restarted since"
+#define NGX_HTTP_MCP_CONTINUE_ELSEWHERE                                       \
+    "requestState is of another host, or of nginx before it was restarted: a " \
+    "client has to come back to the host that asked; the request may have run"
 #define NGX_HTTP_MCP_CONTINUE_EXPIRED                                         \
     "requestState has expired; the request that asked was cancelled"
 #define NGX_HTTP_MCP_CONTINUE_USED                                            \
@@ -122,6 +125,15 @@ ngx_http_mcp_continue_start(ngx_http_mcp_call_t *call,
         goto refused;
     }
 
+    /* a key that several hosts have; the time is that of one host */
+
+    if (cont->state.generation
+        != ngx_mcp_zone_generation(call->ctx->conf->zone))
+    {
+        why = NGX_HTTP_MCP_CONTINUE_ELSEWHERE;
+        goto refused;
+    }
+
     if (cont->state.expires < ngx_current_msec) {
         why = NGX_HTTP_MCP_CONTINUE_EXPIRED;
         goto refused;
@@ -208,10 +220,6 @@ ngx_http_mcp_continue_open(ngx_http_mcp_continue_t *cont)
 
     call = cont->call;
     zone = call->ctx->conf->zone;
-
-    if (cont->state.generation != ngx_mcp_zone_generation(zone)) {
-        return NGX_DECLINED;
-    }
 
     rc = ngx_mcp_call_unpark(zone, cont->state.call, cont->state.round,
                              NGX_HTTP_MCP_INPUT_TIME, &cont->parked);
