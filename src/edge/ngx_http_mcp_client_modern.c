@@ -1355,43 +1355,13 @@ static ngx_str_t
 ngx_http_mcp_modern_client_capabilities(ngx_pool_t *pool,
     ngx_str_t *capabilities)
 {
-    u_char      *p;
-    ngx_str_t    out, rest, name, value;
+    ngx_str_t  none;
 
-    static ngx_str_t  tasks = ngx_string("tasks");
+    static ngx_str_t  tasks[] = { ngx_string("tasks"), ngx_null_string };
 
-    out.len = 0;
-    out.data = ngx_pnalloc(pool, capabilities->len + 2);
+    ngx_str_null(&none);
 
-    if (out.data == NULL) {
-        return out;
-    }
-
-    p = out.data;
-    *p++ = '{';
-
-    rest = *capabilities;
-
-    while (rest.len && ngx_mcp_json_member(&rest, &name, &value) == NGX_OK) {
-
-        if (ngx_mcp_json_is(&name, &tasks)) {
-            continue;
-        }
-
-        if (p[-1] != '{') {
-            *p++ = ',';
-        }
-
-        p = ngx_cpymem(p, name.data, name.len);
-        *p++ = ':';
-        p = ngx_cpymem(p, value.data, value.len);
-    }
-
-    *p++ = '}';
-
-    out.len = p - out.data;
-
-    return out;
+    return ngx_mcp_join(pool, &none, capabilities, tasks);
 }
 
 

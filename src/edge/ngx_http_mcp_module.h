@@ -103,10 +103,10 @@ typedef struct {
                                                  when the result was last found
                                                  to hold */
     ngx_msec_t                  time;         /* when that was; 0: never */
-    ngx_str_t                   known;        /* info made of the profiles in
-                                                 the zone, or empty */
+    ngx_uint_t                  known;        /* profiles in the zone tell
+                                                 info */
     uint64_t                    known_at;     /* 1 + number of changes when
-                                                 "known" was made; 0: never */
+                                                 "known" was set; 0: never */
     size_t                      tenant_len;
     u_char                      tenant[NGX_HTTP_MCP_RESULT_TENANT];
 } ngx_http_mcp_result_t;

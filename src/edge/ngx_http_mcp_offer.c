@@ -9,6 +9,7 @@
 #include <ngx_http.h>
 #include "ngx_http_mcp_module.h"
 #include "ngx_http_mcp_offer.h"
+#include "ngx_mcp_splice.h"
 
 
 /* capabilities that the module does not know, where they are merged */
@@ -64,7 +65,6 @@ static ngx_int_t ngx_http_mcp_offer_others(ngx_array_t *others,
     ngx_http_mcp_offer_part_t *part, ngx_uint_t *has);
 static ngx_int_t ngx_http_mcp_offer_join(ngx_pool_t *pool, ngx_str_t *first,
     ngx_str_t *second);
-static ngx_uint_t ngx_http_mcp_offer_has(ngx_str_t *object, ngx_str_t *name);
 static ngx_uint_t ngx_http_mcp_offer_equal(ngx_str_t *token,
     const char *name);
 
@@ -184,19 +184,18 @@ ngx_http_mcp_offer_server(ngx_http_mcp_loc_conf_t *mlcf, ngx_str_t *tenant,
 
     ngx_http_mcp_offer_take(result, tenant);
 
-    if (result->known_at == changes + 1) {
-        return result->known;
+    if (result->known_at != changes + 1) {
+
+        if (ngx_http_mcp_offer_stored(mlcf, tenant, temp, result) != NGX_OK) {
+            return none;
+        }
+
+        if (ngx_http_mcp_offer_matches(result, tenant)) {
+            result->known_at = changes + 1;
+        }
     }
 
-    if (ngx_http_mcp_offer_stored(mlcf, tenant, temp, result) != NGX_OK) {
-        return none;
-    }
-
-    if (ngx_http_mcp_offer_matches(result, tenant)) {
-        result->known_at = changes + 1;
-    }
-
-    return result->known;
+    return result->known ? result->info : none;
 }
 
 
@@ -216,7 +215,7 @@ ngx_http_mcp_offer_stored(ngx_http_mcp_loc_conf_t *mlcf, ngx_str_t *tenant,
     n = 0;
     router = &mlcf->bridge.router;
 
-    ngx_str_null(&result->known);
+    result->known = 0;
 
     sources = ngx_pnalloc(temp, (router->n + 1)
                                 * sizeof(ngx_http_mcp_offer_source_t));
@@ -251,7 +250,7 @@ ngx_http_mcp_offer_stored(ngx_http_mcp_loc_conf_t *mlcf, ngx_str_t *tenant,
         return NGX_ERROR;
     }
 
-    result->known = result->info;
+    result->known = 1;
 
     return NGX_OK;
 }
@@ -434,22 +433,9 @@ static void
 ngx_http_mcp_offer_part(ngx_http_mcp_offer_source_t *source,
     ngx_http_mcp_offer_part_t *part)
 {
-    ngx_str_t  rest, name, value;
-
-    rest = source->result;
-
-    while (rest.len && ngx_mcp_json_member(&rest, &name, &value) == NGX_OK) {
-
-        if (ngx_http_mcp_offer_equal(&name, "capabilities")) {
-            part->capabilities = value;
-
-        } else if (ngx_http_mcp_offer_equal(&name, "serverInfo")) {
-            part->info = value;
-
-        } else if (ngx_http_mcp_offer_equal(&name, "instructions")) {
-            part->instructions = value;
-        }
-    }
+    part->capabilities = ngx_mcp_json_get(&source->result, "capabilities");
+    part->info = ngx_mcp_json_get(&source->result, "serverInfo");
+    part->instructions = ngx_mcp_json_get(&source->result, "instructions");
 }
 
 
@@ -577,28 +563,20 @@ ngx_http_mcp_offer_instructions(u_char *p, ngx_http_mcp_loc_conf_t *mlcf,
 static ngx_str_t
 ngx_http_mcp_offer_title(ngx_http_mcp_offer_part_t *part)
 {
-    ngx_str_t  rest, name, value, title;
+    ngx_str_t    title;
+    ngx_uint_t   i;
 
-    title = part->name;
+    static const char  *names[] = { "title", "name" };
 
-    rest = part->info;
+    for (i = 0; i < 2; i++) {
+        title = ngx_mcp_json_get(&part->info, names[i]);
 
-    while (rest.len && ngx_mcp_json_member(&rest, &name, &value) == NGX_OK) {
-
-        if (value.len <= 2 || value.data[0] != '"') {
-            continue;
-        }
-
-        if (ngx_http_mcp_offer_equal(&name, "title")) {
-            return value;
-        }
-
-        if (ngx_http_mcp_offer_equal(&name, "name")) {
-            title = value;
+        if (title.len > 2 && title.data[0] == '"') {
+            return title;
         }
     }
 
-    return title;
+    return part->name;
 }
 
 
@@ -769,68 +747,47 @@ static ngx_int_t
 ngx_http_mcp_offer_join(ngx_pool_t *pool, ngx_str_t *first, ngx_str_t *second)
 {
     u_char      *p;
-    ngx_str_t    rest, name, value, all;
+    ngx_str_t    rest, name, value, *names;
     ngx_uint_t   n;
 
     if (first->data[0] != '{' || second->data[0] != '{') {
         return NGX_OK;
     }
 
-    rest = *first;
+    p = ngx_pnalloc(pool, first->len);
+    names = ngx_pcalloc(pool, (NGX_HTTP_MCP_OFFER_MEMBERS + 1)
+                              * sizeof(ngx_str_t));
 
-    if (ngx_mcp_json_member(&rest, &name, &value) != NGX_OK) {
-        *first = *second;
-        return NGX_OK;
-    }
-
-    all.data = ngx_pnalloc(pool, first->len + second->len);
-    if (all.data == NULL) {
+    if (p == NULL || names == NULL) {
         return NGX_ERROR;
     }
 
-    p = ngx_cpymem(all.data, first->data, first->len - 1);
+    n = 0;
+    rest = *first;
 
-    rest = *second;
+    while (n < NGX_HTTP_MCP_OFFER_MEMBERS
+           && ngx_mcp_json_member(&rest, &name, &value) == NGX_OK)
+    {
+        names[n].data = p;
+        p = ngx_mcp_json_unescape(p, &name);
+        names[n].len = p - names[n].data;
 
-    for (n = 0; n < NGX_HTTP_MCP_OFFER_MEMBERS; n++) {
+        /* an empty one would be the last */
 
-        if (ngx_mcp_json_member(&rest, &name, &value) != NGX_OK) {
-            break;
-        }
-
-        if (ngx_http_mcp_offer_has(first, &name)) {
-            continue;
-        }
-
-        *p++ = ',';
-        p = ngx_cpymem(p, name.data, name.len);
-        *p++ = ':';
-        p = ngx_cpymem(p, value.data, value.len);
+        n += (names[n].len != 0);
     }
 
-    *p++ = '}';
+    if (n == 0) {
+        *first = *second;
 
-    all.len = p - all.data;
-    *first = all;
+    } else if (n < NGX_HTTP_MCP_OFFER_MEMBERS) {
+        rest.data = first->data + 1;
+        rest.len = first->len - 2;
 
-    return NGX_OK;
-}
-
-
-static ngx_uint_t
-ngx_http_mcp_offer_has(ngx_str_t *object, ngx_str_t *name)
-{
-    ngx_str_t  rest, theirs, value;
-
-    rest = *object;
-
-    while (ngx_mcp_json_member(&rest, &theirs, &value) == NGX_OK) {
-        if (ngx_mcp_equal(&theirs, name)) {
-            return 1;
-        }
+        *first = ngx_mcp_join(pool, &rest, second, names);
     }
 
-    return 0;
+    return first->data ? NGX_OK : NGX_ERROR;
 }
 
 

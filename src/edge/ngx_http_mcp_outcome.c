@@ -10,6 +10,7 @@
 #include "ngx_http_mcp_module.h"
 #include "ngx_http_mcp_edge.h"
 #include "ngx_http_mcp_header_iter.h"
+#include "ngx_mcp_splice.h"
 
 
 #define NGX_HTTP_MCP_PAYMENT_REQUIRED     402
@@ -217,7 +218,7 @@ ngx_http_mcp_outcome_refusal(ngx_http_request_t *r, ngx_str_t *id,
     ngx_http_mcp_exchange_t *x, ngx_http_mcp_outcome_e outcome,
     ngx_http_mcp_reply_t *reply)
 {
-    ngx_str_t  rest, name, value;
+    ngx_str_t  code;
 
     /*
      * A 404 of the upstream would be about a session that is not the client's.
@@ -231,18 +232,10 @@ ngx_http_mcp_outcome_refusal(ngx_http_request_t *r, ngx_str_t *id,
         return NGX_DECLINED;
     }
 
-    reply->code = NGX_MCP_INTERNAL_ERROR;
+    code = ngx_mcp_json_get(&x->refusal, "code");
 
-    rest = x->refusal;
-
-    while (ngx_mcp_json_member(&rest, &name, &value) == NGX_OK) {
-
-        if (name.len == 6 && ngx_strncmp(name.data, "\"code\"", 6) == 0) {
-            reply->code = ngx_http_mcp_error_code(&value);
-            break;
-        }
-    }
-
+    reply->code = code.len ? ngx_http_mcp_error_code(&code)
+                           : NGX_MCP_INTERNAL_ERROR;
     reply->parts[0] = ngx_mcp_refusal_compose(r->pool, id, &x->refusal);
     reply->nparts = 1;
 
