@@ -223,6 +223,16 @@ ngx_http_mcp_result(ngx_http_request_t *r, ngx_str_t *id, ngx_str_t *result)
 
 
 ngx_int_t
+ngx_http_mcp_reply_ok(ngx_http_mcp_reply_t *reply)
+{
+    ngx_memzero(reply, sizeof(ngx_http_mcp_reply_t));
+    ngx_str_set(&reply->result, "{}");
+
+    return NGX_OK;
+}
+
+
+ngx_int_t
 ngx_http_mcp_reply_error(ngx_http_mcp_reply_t *reply, ngx_uint_t status,
     ngx_int_t code, const char *message)
 {
@@ -234,6 +244,23 @@ ngx_http_mcp_reply_error(ngx_http_mcp_reply_t *reply, ngx_uint_t status,
     reply->message.len = ngx_strlen(message);
 
     return NGX_OK;
+}
+
+
+ngx_int_t
+ngx_http_mcp_reply_invalid(ngx_http_mcp_reply_t *reply, const char *message)
+{
+    return ngx_http_mcp_reply_error(reply, NGX_HTTP_OK,
+                                    NGX_MCP_INVALID_PARAMS, message);
+}
+
+
+ngx_int_t
+ngx_http_mcp_reply_no_method(ngx_http_mcp_reply_t *reply)
+{
+    return ngx_http_mcp_reply_error(reply, NGX_HTTP_OK,
+                                    NGX_MCP_METHOD_NOT_FOUND,
+                                    "Method not found");
 }
 
 

@@ -125,8 +125,7 @@ ngx_http_mcp_call_element(ngx_http_mcp_call_t *call, ngx_str_t *text)
     ngx_http_mcp_reply_t  reply;
 
     if (call->message->method_code == NGX_MCP_METHOD_PING) {
-        ngx_memzero(&reply, sizeof(ngx_http_mcp_reply_t));
-        ngx_str_set(&reply.result, "{}");
+        (void) ngx_http_mcp_reply_ok(&reply);
 
     } else if (ngx_http_mcp_call_dispatch(call, &reply) == NGX_AGAIN) {
         return NGX_AGAIN;
@@ -192,9 +191,7 @@ ngx_http_mcp_call_dispatch(ngx_http_mcp_call_t *call,
         break;
 
     case NGX_DECLINED:
-        (void) ngx_http_mcp_reply_error(reply, NGX_HTTP_OK,
-                                        NGX_MCP_METHOD_NOT_FOUND,
-                                        "Method not found");
+        (void) ngx_http_mcp_reply_no_method(reply);
         break;
 
     default: /* NGX_ERROR */

@@ -252,10 +252,7 @@ ngx_http_mcp_call_sync(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
         return NGX_AGAIN;
     }
 
-    ngx_memzero(reply, sizeof(ngx_http_mcp_reply_t));
-    ngx_str_set(&reply->result, "{}");
-
-    return NGX_OK;
+    return ngx_http_mcp_reply_ok(reply);
 }
 
 
@@ -468,8 +465,7 @@ ngx_http_mcp_forward_send(ngx_http_mcp_call_t *call,
 
     case NGX_DECLINED:
         ngx_str_set(&call->ctx->upstream, "");
-        ngx_str_set(&reply->result, "{}");
-        return NGX_OK;
+        return ngx_http_mcp_reply_ok(reply);
     }
 
     if (forward->ureq.scope.dots) {
@@ -1471,22 +1467,19 @@ ngx_http_mcp_forward_failed(ngx_http_mcp_call_t *call,
 
     if (ngx_http_mcp_upstream_request_absent(ureq, outcome)) {
         if (ngx_http_mcp_call_own_list(call, &reply->result) != NGX_OK) {
-            (void) ngx_http_mcp_reply_error(reply, NGX_HTTP_OK,
-                                            NGX_MCP_METHOD_NOT_FOUND,
-                                            "Method not found");
+            (void) ngx_http_mcp_reply_no_method(reply);
         }
 
         return;
     }
 
     if (ureq->refused) {
-        (void) ngx_http_mcp_reply_error(reply, NGX_HTTP_OK,
-                                        NGX_MCP_INVALID_PARAMS, ureq->refused);
+        (void) ngx_http_mcp_reply_invalid(reply, ureq->refused);
         return;
     }
 
     if (ureq->sessionless && ureq->session_only && outcome == NGX_HTTP_MCP_OK) {
-        ngx_str_set(&reply->result, "{}");
+        (void) ngx_http_mcp_reply_ok(reply);
         return;
     }
 
@@ -1642,8 +1635,7 @@ ngx_http_mcp_sync_done(ngx_http_mcp_upstream_request_t *ureq,
 
     ngx_http_mcp_forward_stop(call);
 
-    ngx_memzero(&reply, sizeof(ngx_http_mcp_reply_t));
-    ngx_str_set(&reply.result, "{}");
+    (void) ngx_http_mcp_reply_ok(&reply);
 
     ngx_http_mcp_call_end(call, &reply);
 }

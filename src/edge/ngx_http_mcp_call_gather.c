@@ -766,9 +766,7 @@ ngx_http_mcp_gather_none(ngx_http_mcp_call_t *call,
         return NGX_OK;
     }
 
-    return ngx_http_mcp_reply_error(reply, NGX_HTTP_OK,
-                                    NGX_MCP_METHOD_NOT_FOUND,
-                                    "Method not found");
+    return ngx_http_mcp_reply_no_method(reply);
 }
 
 

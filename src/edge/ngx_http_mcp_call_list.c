@@ -282,11 +282,9 @@ ngx_http_mcp_call_list_page(ngx_http_mcp_call_t *call,
     page = ngx_http_mcp_list_page(call, list);
 
     if (page == NULL) {
-        return ngx_http_mcp_reply_error(reply, NGX_HTTP_OK,
-                                        NGX_MCP_INVALID_PARAMS,
-                                        "params.cursor is not a cursor of the "
-                                        "current list; begin with the first "
-                                        "page");
+        return ngx_http_mcp_reply_invalid(reply, "params.cursor is not a "
+                                                 "cursor of the current list; "
+                                                 "begin with the first page");
     }
 
     if (ngx_http_mcp_list_frame(call, list, page, framed, reply) != NGX_OK) {

@@ -146,11 +146,10 @@ ngx_http_mcp_local_set_level(ngx_http_mcp_call_t *call,
     }
 
     if (level == NGX_MCP_LEVEL_UNSET) {
-        return ngx_http_mcp_reply_error(reply, NGX_HTTP_OK,
-                                        NGX_MCP_INVALID_PARAMS,
-                                        "params.level must be one of debug, "
-                                        "info, notice, warning, error, "
-                                        "critical, alert, emergency");
+        return ngx_http_mcp_reply_invalid(reply, "params.level must be one of "
+                                                 "debug, info, notice, "
+                                                 "warning, error, critical, "
+                                                 "alert, emergency");
     }
 
     ngx_mcp_session_set_level(call->ctx->conf->zone, call->ctx->caller.session,
@@ -160,9 +159,7 @@ ngx_http_mcp_local_set_level(ngx_http_mcp_call_t *call,
         return ngx_http_mcp_level_start(call, reply);
     }
 
-    ngx_str_set(&reply->result, "{}");
-
-    return NGX_OK;
+    return ngx_http_mcp_reply_ok(reply);
 }
 
 
@@ -208,8 +205,7 @@ ngx_http_mcp_level_start(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
 
     if (ngx_http_mcp_fanout_start(fanout, &ctx->conf->bridge.router) != NGX_OK)
     {
-        ngx_str_set(&reply->result, "{}");
-        return NGX_OK;
+        return ngx_http_mcp_reply_ok(reply);
     }
 
     return NGX_AGAIN;
@@ -240,8 +236,7 @@ ngx_http_mcp_level_done(ngx_http_mcp_fanout_t *fanout)
 
     call = fanout->data;
 
-    ngx_memzero(&reply, sizeof(ngx_http_mcp_reply_t));
-    ngx_str_set(&reply.result, "{}");
+    (void) ngx_http_mcp_reply_ok(&reply);
 
     ngx_http_mcp_call_end(call, &reply);
 }
@@ -265,9 +260,7 @@ ngx_http_mcp_local_list(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
     }
 
     if (m->json.members[NGX_MCP_PATH_CURSOR].type > NGX_MCP_JSON_NULL) {
-        return ngx_http_mcp_reply_error(reply, NGX_HTTP_OK,
-                                        NGX_MCP_INVALID_PARAMS,
-                                        "params.cursor is unknown");
+        return ngx_http_mcp_reply_invalid(reply, "params.cursor is unknown");
     }
 
     return ngx_http_mcp_list_filter_result(call->r, call->ctx, m,
@@ -295,18 +288,15 @@ ngx_http_mcp_local_tool(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
             return NGX_DECLINED;
         }
 
-        return ngx_http_mcp_reply_error(reply, NGX_HTTP_OK,
-                                        NGX_MCP_INVALID_PARAMS,
-                                        "params.name is not the name of a "
-                                        "tool");
+        return ngx_http_mcp_reply_invalid(reply, "params.name is not the name "
+                                                 "of a tool");
     }
 
     params = ngx_mcp_message_member(m, NGX_MCP_PATH_PARAMS);
 
     if (ngx_http_mcp_builtin_arguments(&params, &arguments) != NGX_OK) {
-        return ngx_http_mcp_reply_error(reply, NGX_HTTP_OK,
-                                        NGX_MCP_INVALID_PARAMS,
-                                        "params.arguments must be an object");
+        return ngx_http_mcp_reply_invalid(reply, "params.arguments must be an "
+                                                 "object");
     }
 
     if (tool->bit == NGX_HTTP_MCP_TOOL_WAIT) {

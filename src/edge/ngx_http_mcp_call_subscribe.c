@@ -86,10 +86,8 @@ ngx_http_mcp_subscription_start(ngx_http_mcp_call_t *call,
     if (call->uri.len > NGX_MCP_URI_MAX) {
         ngx_str_null(&call->uri);
 
-        return ngx_http_mcp_reply_error(reply, NGX_HTTP_OK,
-                                        NGX_MCP_INVALID_PARAMS,
-                                        "params.uri is longer than 16384 "
-                                        "bytes");
+        return ngx_http_mcp_reply_invalid(reply, "params.uri is longer than "
+                                                 "16384 bytes");
     }
 
     if (ngx_http_mcp_topic_resolve(&mlcf->bridge, &call->uri, call->r->pool,
@@ -310,8 +308,7 @@ ngx_http_mcp_subscription_begin(ngx_http_mcp_call_t *call, ngx_int_t rc,
             return ngx_http_mcp_call_sync(call, reply);
         }
 
-        ngx_str_set(&reply->result, "{}");
-        return NGX_OK;
+        return ngx_http_mcp_reply_ok(reply);
     }
 }
 
@@ -354,8 +351,7 @@ ngx_http_mcp_subscription_topic(ngx_http_mcp_call_t *call,
     }
 
     if (feeds == NULL) {
-        ngx_str_set(&reply->result, "{}");
-        return NGX_OK;
+        return ngx_http_mcp_reply_ok(reply);
     }
 
     rc = ngx_http_mcp_call_open(call, reply);
@@ -388,8 +384,7 @@ ngx_http_mcp_subscription_end(ngx_http_mcp_call_t *call,
                                      call->ctx->caller.session, &uri);
 
     if (u == NULL || (rc == NGX_DECLINED && u->listen)) {
-        ngx_str_set(&reply->result, "{}");
-        return NGX_OK;
+        return ngx_http_mcp_reply_ok(reply);
     }
 
     return rc == NGX_DONE ? ngx_http_mcp_call_sync(call, reply)
@@ -449,8 +444,7 @@ ngx_http_mcp_subscription_done(void *data, ngx_int_t rc)
         break;
 
     default: /* NGX_DECLINED */
-        ngx_str_set(&reply.result, "{}");
-        rc = NGX_OK;
+        rc = ngx_http_mcp_reply_ok(&reply);
     }
 
     ngx_http_mcp_call_started(call, rc, &reply);
@@ -478,8 +472,7 @@ ngx_http_mcp_feeds_done(void *data)
 
     c = call->r->connection;
 
-    ngx_memzero(&reply, sizeof(ngx_http_mcp_reply_t));
-    ngx_str_set(&reply.result, "{}");
+    (void) ngx_http_mcp_reply_ok(&reply);
 
     ngx_http_mcp_call_started(call, NGX_OK, &reply);
 

@@ -175,9 +175,13 @@ ngx_int_t ngx_http_mcp_reply_send(ngx_http_request_t *r, ngx_str_t *id,
 ngx_int_t ngx_http_mcp_reply_text(ngx_http_request_t *r, ngx_str_t *id,
     ngx_http_mcp_reply_t *reply, ngx_str_t *text);
 
-/* set the reply to an error, and return NGX_OK */
+/* set the reply to an empty result, or to an error, and return NGX_OK */
+ngx_int_t ngx_http_mcp_reply_ok(ngx_http_mcp_reply_t *reply);
 ngx_int_t ngx_http_mcp_reply_error(ngx_http_mcp_reply_t *reply,
     ngx_uint_t status, ngx_int_t code, const char *message);
+ngx_int_t ngx_http_mcp_reply_invalid(ngx_http_mcp_reply_t *reply,
+    const char *message);
+ngx_int_t ngx_http_mcp_reply_no_method(ngx_http_mcp_reply_t *reply);
 ngx_int_t ngx_http_mcp_reply_internal(ngx_http_mcp_reply_t *reply);
 
 #define ngx_http_mcp_reply_empty(reply)                                       \
