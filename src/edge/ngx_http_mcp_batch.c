@@ -471,11 +471,7 @@ ngx_http_mcp_batch(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
         return ngx_http_mcp_batch_send(batch);
     }
 
-    r->main->count++;
-    r->read_event_handler = ngx_http_mcp_batch_reading;
-    r->write_event_handler = ngx_http_request_empty_handler;
-
-    return NGX_DONE;
+    return ngx_http_mcp_suspend(r, ngx_http_mcp_batch_reading);
 }
 
 

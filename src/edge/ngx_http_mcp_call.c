@@ -111,11 +111,7 @@ ngx_http_mcp_call_start(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
         ngx_http_mcp_call_open_stream_after(call, mlcf->stream_after);
     }
 
-    r->main->count++;
-    r->read_event_handler = ngx_http_mcp_call_reading;
-    r->write_event_handler = ngx_http_request_empty_handler;
-
-    return NGX_DONE;
+    return ngx_http_mcp_suspend(r, ngx_http_mcp_call_reading);
 }
 
 

@@ -48,6 +48,8 @@ static ngx_int_t ngx_http_mcp_list_wait(ngx_http_mcp_call_t *call);
 static void ngx_http_mcp_list_stop(ngx_http_mcp_call_t *call);
 static void ngx_http_mcp_list_ready(void *data);
 static void ngx_http_mcp_list_timeout(ngx_event_t *ev);
+static void ngx_http_mcp_list_again(ngx_http_mcp_call_t *call,
+    ngx_uint_t partial);
 
 
 /* the answerer for cached lists */
@@ -542,8 +544,28 @@ ngx_http_mcp_list_stop(ngx_http_mcp_call_t *call)
 static void
 ngx_http_mcp_list_ready(void *data)
 {
-    ngx_http_mcp_call_t *call = data;
+    ngx_http_mcp_list_again(data, 0);
+}
 
+
+static void
+ngx_http_mcp_list_timeout(ngx_event_t *ev)
+{
+    ngx_http_mcp_call_t *call = ev->data;
+
+    ngx_log_debug0(NGX_LOG_DEBUG_HTTP, call->r->connection->log, 0,
+                   "mcp list is not there yet");
+
+    ngx_http_mcp_list_stop(call);
+    ngx_http_mcp_list_again(call, 1);
+}
+
+
+/* partial: as for ngx_http_mcp_list_get() */
+
+static void
+ngx_http_mcp_list_again(ngx_http_mcp_call_t *call, ngx_uint_t partial)
+{
     ngx_int_t                  rc;
     ngx_connection_t          *c;
     ngx_http_mcp_reply_t       reply;
@@ -553,9 +575,9 @@ ngx_http_mcp_list_ready(void *data)
 
     ngx_memzero(&reply, sizeof(ngx_http_mcp_reply_t));
 
-    rc = ngx_http_mcp_list_get(call, 0, &reply);
+    rc = ngx_http_mcp_list_get(call, partial, &reply);
 
-    if (rc == NGX_AGAIN) {
+    if (rc == NGX_AGAIN && !partial) {
         wait = call->data;
 
         ngx_http_mcp_list_cache_wait(&wait->waiter, &call->ctx->conf->bridge,
@@ -565,35 +587,6 @@ ngx_http_mcp_list_ready(void *data)
     }
 
     ngx_http_mcp_list_stop(call);
-
-    if (rc == NGX_DECLINED) {
-        rc = ngx_http_mcp_call_to_upstream(call, 0, &reply);
-    }
-
-    ngx_http_mcp_call_started(call, rc, &reply);
-
-    ngx_http_run_posted_requests(c);
-}
-
-
-static void
-ngx_http_mcp_list_timeout(ngx_event_t *ev)
-{
-    ngx_int_t              rc;
-    ngx_connection_t      *c;
-    ngx_http_mcp_call_t   *call;
-    ngx_http_mcp_reply_t   reply;
-
-    call = ev->data;
-    c = call->r->connection;
-
-    ngx_log_debug0(NGX_LOG_DEBUG_HTTP, c->log, 0, "mcp list is not there yet");
-
-    ngx_http_mcp_list_stop(call);
-
-    ngx_memzero(&reply, sizeof(ngx_http_mcp_reply_t));
-
-    rc = ngx_http_mcp_list_get(call, 1, &reply);
 
     if (rc == NGX_AGAIN || rc == NGX_DECLINED) {
         rc = ngx_http_mcp_call_to_upstream(call, 0, &reply);

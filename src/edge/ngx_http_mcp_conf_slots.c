@@ -12,7 +12,6 @@
 
 static char *ngx_http_mcp_conf_advise(ngx_conf_t *cf, char *rc,
     const char *advice);
-static ngx_uint_t ngx_http_mcp_conf_valid(ngx_str_t *text, u_char least);
 static ngx_int_t ngx_http_mcp_conf_once(ngx_conf_t *cf, ngx_uint_t first);
 
 
@@ -195,7 +194,7 @@ ngx_http_mcp_conf_utf8(ngx_conf_t *cf)
 
     for (i = 1; i < cf->args->nelts; i++) {
 
-        if (!ngx_http_mcp_conf_valid(&value[i], 0)) {
+        if (!ngx_mcp_utf8_valid(&value[i], 0)) {
             ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
                                "argument %ui of \"%V\" is not UTF-8; save the "
                                "file as UTF-8", i, &value[0]);
@@ -210,29 +209,7 @@ ngx_http_mcp_conf_utf8(ngx_conf_t *cf)
 ngx_uint_t
 ngx_http_mcp_conf_name_valid(ngx_str_t *name)
 {
-    return ngx_http_mcp_conf_valid(name, ' ');
-}
-
-
-/* returns whether a text is UTF-8 without characters below this one */
-
-static ngx_uint_t
-ngx_http_mcp_conf_valid(ngx_str_t *text, u_char least)
-{
-    u_char      *p, *last;
-    ngx_uint_t   len;
-
-    last = text->data + text->len;
-
-    for (p = text->data; p < last; p += len) {
-        len = ngx_mcp_utf8_len(p, last);
-
-        if (len == 0 || *p < least) {
-            return 0;
-        }
-    }
-
-    return 1;
+    return ngx_mcp_utf8_valid(name, ' ');
 }
 
 

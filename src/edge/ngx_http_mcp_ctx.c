@@ -71,21 +71,20 @@ ngx_http_mcp_background_request(ngx_http_conf_ctx_t *conf,
     ctx->client = ngx_http_mcp_client_default;
     ctx->background = 1;
 
-    ctx->caller.tenant.data = ngx_pstrdup(r->pool, &audience->tenant);
-    ctx->caller.session_id.data = ngx_pstrdup(r->pool, &audience->session);
-    ctx->caller.list_key.data = ngx_pstrdup(r->pool, &audience->list_key);
-    ctx->topic.data = ngx_pstrdup(r->pool, &audience->topic);
-
-    if (ctx->caller.tenant.data == NULL || ctx->caller.session_id.data == NULL
-        || ctx->caller.list_key.data == NULL || ctx->topic.data == NULL)
+    if (ngx_http_mcp_string_copy(r->pool, &ctx->caller.tenant,
+                                 &audience->tenant)
+        != NGX_OK
+        || ngx_http_mcp_string_copy(r->pool, &ctx->caller.session_id,
+                                    &audience->session)
+           != NGX_OK
+        || ngx_http_mcp_string_copy(r->pool, &ctx->caller.list_key,
+                                    &audience->list_key)
+           != NGX_OK
+        || ngx_http_mcp_string_copy(r->pool, &ctx->topic, &audience->topic)
+           != NGX_OK)
     {
         goto failed;
     }
-
-    ctx->caller.tenant.len = audience->tenant.len;
-    ctx->caller.session_id.len = audience->session.len;
-    ctx->caller.list_key.len = audience->list_key.len;
-    ctx->topic.len = audience->topic.len;
 
     ngx_http_set_ctx(r, ctx, ngx_http_mcp_module);
 

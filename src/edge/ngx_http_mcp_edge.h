@@ -24,6 +24,13 @@ ngx_int_t ngx_http_mcp_preaccess_handler(ngx_http_request_t *r);
 ngx_int_t ngx_http_mcp_content_handler(ngx_http_request_t *r);
 
 /*
+ * Keeps a request without an answer yet, for the content handler to return;
+ * reading: is called while the client may leave.
+ */
+ngx_int_t ngx_http_mcp_suspend(ngx_http_request_t *r,
+    ngx_http_event_handler_pt reading);
+
+/*
  * Sets *body to the body that was read, in one piece, which may be a copy in
  * r->pool.  NGX_OK or NGX_ERROR.
  */

@@ -90,11 +90,7 @@ ngx_http_mcp_initialize(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
         return rc;
     }
 
-    r->main->count++;
-    r->read_event_handler = ngx_http_test_reading;
-    r->write_event_handler = ngx_http_request_empty_handler;
-
-    return NGX_DONE;
+    return ngx_http_mcp_suspend(r, ngx_http_test_reading);
 }
 
 
@@ -311,11 +307,7 @@ ngx_http_mcp_initialize_forward(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    r->main->count++;
-    r->read_event_handler = ngx_http_test_reading;
-    r->write_event_handler = ngx_http_request_empty_handler;
-
-    return NGX_DONE;
+    return ngx_http_mcp_suspend(r, ngx_http_test_reading);
 }
 
 

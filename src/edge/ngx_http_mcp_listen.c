@@ -133,11 +133,7 @@ ngx_http_mcp_listen(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 
     ngx_add_timer(&listen->timer, NGX_HTTP_MCP_LISTEN_TIME);
 
-    r->main->count++;
-    r->read_event_handler = ngx_http_test_reading;
-    r->write_event_handler = ngx_http_request_empty_handler;
-
-    return NGX_DONE;
+    return ngx_http_mcp_suspend(r, ngx_http_test_reading);
 }
 
 

@@ -43,11 +43,7 @@ ngx_http_mcp_notification(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
 
     /* it is passed on even if the client does not wait */
 
-    r->main->count++;
-    r->read_event_handler = ngx_http_block_reading;
-    r->write_event_handler = ngx_http_request_empty_handler;
-
-    return NGX_DONE;
+    return ngx_http_mcp_suspend(r, ngx_http_block_reading);
 }
 
 

@@ -224,6 +224,17 @@ ngx_http_mcp_content_handler(ngx_http_request_t *r)
 }
 
 
+ngx_int_t
+ngx_http_mcp_suspend(ngx_http_request_t *r, ngx_http_event_handler_pt reading)
+{
+    r->main->count++;
+    r->read_event_handler = reading;
+    r->write_event_handler = ngx_http_request_empty_handler;
+
+    return NGX_DONE;
+}
+
+
 /* refuses faults that do not depend on the sender; NGX_DECLINED: none */
 
 static ngx_int_t

@@ -14,7 +14,9 @@
 #include "ngx_mcp_list.h"
 
 
-static ngx_uint_t ngx_http_mcp_is_text(ngx_str_t *value);
+static ngx_int_t ngx_http_mcp_evaluate_part(ngx_http_request_t *r,
+    ngx_http_complex_value_t *cv, ngx_str_t *value, const char *empty,
+    const char *not_text, const char **why);
 static void ngx_http_mcp_list_merge_init(ngx_http_mcp_ctx_t *ctx,
     ngx_mcp_message_t *m, ngx_http_mcp_list_merge_t *mix);
 static ngx_int_t ngx_http_mcp_denied_reason(ngx_http_request_t *r,
@@ -38,60 +40,60 @@ ngx_int_t
 ngx_http_mcp_evaluate(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
     const char **why)
 {
+    ngx_int_t                 rc;
     ngx_http_mcp_loc_conf_t  *mlcf;
 
     mlcf = ctx->conf;
 
     ctx->evaluated = 1;
 
-    if (mlcf->tenant) {
+    /* events and leases name the tenant in JSON */
 
-        if (ngx_http_mcp_evaluate_value(r, mlcf->tenant, &ctx->caller.tenant)
-            != NGX_OK)
-        {
-            return NGX_ERROR;
-        }
-
-        if (ctx->caller.tenant.len == 0 && mlcf->tenant->lengths) {
-            *why = "the tenant of the request is empty (mcp_tenant)";
-            return NGX_DECLINED;
-        }
-
-        /* events and leases name it in JSON */
-
-        if (!ngx_http_mcp_is_text(&ctx->caller.tenant)) {
-            *why = "the tenant of the request is not UTF-8 (mcp_tenant)";
-            return NGX_DECLINED;
-        }
+    rc = ngx_http_mcp_evaluate_part(r, mlcf->tenant, &ctx->caller.tenant,
+                           "the tenant of the request is empty (mcp_tenant)",
+                           "the tenant of the request is not UTF-8 "
+                           "(mcp_tenant)", why);
+    if (rc != NGX_OK) {
+        return rc;
     }
 
-    if (mlcf->bind) {
-
-        if (ngx_http_mcp_evaluate_value(r, mlcf->bind, &ctx->caller.identity)
-            != NGX_OK)
-        {
-            return NGX_ERROR;
-        }
-
-        if (ctx->caller.identity.len == 0 && mlcf->bind->lengths) {
-            *why = "the identity of the request is empty (mcp_session_bind)";
-            return NGX_DECLINED;
-        }
+    rc = ngx_http_mcp_evaluate_part(r, mlcf->bind, &ctx->caller.identity,
+                           "the identity of the request is empty "
+                           "(mcp_session_bind)", NULL, why);
+    if (rc != NGX_OK) {
+        return rc;
     }
 
-    if (mlcf->bridge.lists_key) {
+    return ngx_http_mcp_evaluate_part(r, mlcf->bridge.lists_key,
+                           &ctx->caller.list_key, NULL,
+                           "the list key of the request is not UTF-8 "
+                           "(mcp_list_cache)", why);
+}
 
-        if (ngx_http_mcp_evaluate_value(r, mlcf->bridge.lists_key,
-                                        &ctx->caller.list_key)
-            != NGX_OK)
-        {
-            return NGX_ERROR;
-        }
 
-        if (!ngx_http_mcp_is_text(&ctx->caller.list_key)) {
-            *why = "the list key of the request is not UTF-8 (mcp_list_cache)";
-            return NGX_DECLINED;
-        }
+/* empty, not_text: why such a value is refused, or NULL: it is not */
+
+static ngx_int_t
+ngx_http_mcp_evaluate_part(ngx_http_request_t *r, ngx_http_complex_value_t *cv,
+    ngx_str_t *value, const char *empty, const char *not_text,
+    const char **why)
+{
+    if (cv == NULL) {
+        return NGX_OK;
+    }
+
+    if (ngx_http_mcp_evaluate_value(r, cv, value) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    if (empty && value->len == 0 && cv->lengths) {
+        *why = empty;
+        return NGX_DECLINED;
+    }
+
+    if (not_text && !ngx_mcp_utf8_valid(value, 0)) {
+        *why = not_text;
+        return NGX_DECLINED;
     }
 
     return NGX_OK;
@@ -185,27 +187,6 @@ ngx_http_mcp_evaluate_share(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
     *share = c->addr_text;
 
     return NGX_OK;
-}
-
-
-static ngx_uint_t
-ngx_http_mcp_is_text(ngx_str_t *value)
-{
-    size_t   len;
-    u_char  *p, *last;
-
-    last = value->data + value->len;
-
-    for (p = value->data; p < last; p += len) {
-
-        len = ngx_mcp_utf8_len(p, last);
-
-        if (len == 0) {
-            return 0;
-        }
-    }
-
-    return 1;
 }
 
 

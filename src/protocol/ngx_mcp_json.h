@@ -244,6 +244,9 @@ u_char *ngx_mcp_json_quote(u_char *dst, ngx_str_t *text);
 ngx_uint_t ngx_mcp_json_same_id(ngx_str_t *a, ngx_str_t *b);
 
 
+/* whether a text is UTF-8 without characters below this one */
+ngx_uint_t ngx_mcp_utf8_valid(ngx_str_t *text, u_char least);
+
 /* bytes of the UTF-8 character at p; 0: it is invalid or incomplete */
 
 static ngx_inline size_t

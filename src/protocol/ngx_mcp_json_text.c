@@ -626,3 +626,23 @@ ngx_mcp_json_code(u_char *p, u_char *last)
 
     return code;
 }
+
+
+ngx_uint_t
+ngx_mcp_utf8_valid(ngx_str_t *text, u_char least)
+{
+    size_t   n;
+    u_char  *p, *last;
+
+    last = text->data + text->len;
+
+    for (p = text->data; p < last; p += n) {
+        n = ngx_mcp_utf8_len(p, last);
+
+        if (n == 0 || *p < least) {
+            return 0;
+        }
+    }
+
+    return 1;
+}
