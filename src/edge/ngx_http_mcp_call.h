@@ -263,6 +263,10 @@ ngx_int_t ngx_http_mcp_call_principal(ngx_http_request_t *r,
 ngx_int_t ngx_http_mcp_call_limit_key(ngx_http_mcp_call_t *call,
     const char *name, ngx_str_t *key);
 
+/* sets the audience of another request to the upstream, about the call */
+void ngx_http_mcp_call_audience(ngx_http_mcp_call_t *call,
+    ngx_http_mcp_upstream_request_t *ureq, ngx_http_mcp_audience_t *audience);
+
 /* sets the caller of an upstream request to the caller of the call */
 void ngx_http_mcp_call_caller(ngx_http_mcp_call_t *call,
     ngx_http_mcp_upstream_request_t *ureq);

@@ -302,6 +302,18 @@ ngx_http_mcp_forward_create(ngx_http_mcp_call_t *call,
 
 
 void
+ngx_http_mcp_call_audience(ngx_http_mcp_call_t *call,
+    ngx_http_mcp_upstream_request_t *ureq, ngx_http_mcp_audience_t *audience)
+{
+    ngx_memzero(audience, sizeof(ngx_http_mcp_audience_t));
+
+    audience->tenant = call->ctx->caller.tenant;
+    audience->session = ureq->session.len ? ureq->session
+                                          : call->ctx->caller.session_id;
+}
+
+
+void
 ngx_http_mcp_call_caller(ngx_http_mcp_call_t *call,
     ngx_http_mcp_upstream_request_t *ureq)
 {
@@ -791,11 +803,7 @@ ngx_http_mcp_forward_refuse(ngx_http_mcp_call_t *call,
 {
     ngx_http_mcp_audience_t  audience;
 
-    ngx_memzero(&audience, sizeof(ngx_http_mcp_audience_t));
-
-    audience.tenant = call->ctx->caller.tenant;
-    audience.session = ureq->minted.len ? ureq->session
-                                        : call->ctx->caller.session_id;
+    ngx_http_mcp_call_audience(call, ureq, &audience);
 
     if (call->ctx->caller.revision <= NGX_MCP_REVISION_LATEST_LEGACY
         && !(call->ctx->accept & NGX_HTTP_MCP_ACCEPT_SSE)
@@ -1515,7 +1523,6 @@ ngx_http_mcp_forward_cancelled(ngx_http_mcp_call_t *call)
 {
     u_char                           *p;
     ngx_str_t                         none, method, params, *id;
-    ngx_http_mcp_ctx_t               *ctx;
     ngx_http_mcp_forward_t           *forward;
     ngx_http_mcp_audience_t           audience;
     ngx_http_mcp_upstream_request_t  *ureq;
@@ -1524,19 +1531,10 @@ ngx_http_mcp_forward_cancelled(ngx_http_mcp_call_t *call)
         return NGX_DECLINED;
     }
 
-    ctx = call->ctx;
     forward = call->data;
+    id = forward->ureq.minted.len ? &forward->ureq.minted : &call->message->id;
 
-    ngx_memzero(&audience, sizeof(ngx_http_mcp_audience_t));
-
-    audience.tenant = ctx->caller.tenant;
-    audience.session = ctx->caller.session_id;
-    id = &call->message->id;
-
-    if (forward->ureq.minted.len) {
-        audience.session = forward->ureq.session;
-        id = &forward->ureq.minted;
-    }
+    ngx_http_mcp_call_audience(call, &forward->ureq, &audience);
 
     ureq = ngx_http_mcp_upstream_request_create(forward->ureq.upstream,
                                                 &audience,

@@ -1083,10 +1083,7 @@ ngx_http_mcp_call_park_reply(ngx_http_mcp_call_park_t *park,
         return;
     }
 
-    ngx_memzero(&audience, sizeof(ngx_http_mcp_audience_t));
-
-    audience.tenant = park->call->ctx->caller.tenant;
-    audience.session = park->id;
+    ngx_http_mcp_call_audience(park->call, ureq, &audience);
 
     ngx_http_mcp_server_request_reply(ureq, &audience, &open->id, code, what);
 }

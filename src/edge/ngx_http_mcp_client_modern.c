@@ -1389,10 +1389,7 @@ ngx_http_mcp_modern_client_server_request(ngx_http_mcp_ctx_t *ctx,
                    == NGX_OK ? NGX_DECLINED : NGX_ERROR;
         }
 
-        ngx_memzero(&audience, sizeof(ngx_http_mcp_audience_t));
-        audience.tenant = ctx->caller.tenant;
-        audience.session = ureq->session;
-
+        ngx_http_mcp_call_audience(ctx->call, ureq, &audience);
         ngx_http_mcp_server_request_reply(ureq, &audience, &id, 0, "{}");
 
         return NGX_DECLINED;
