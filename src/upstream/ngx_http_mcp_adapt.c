@@ -44,14 +44,10 @@ static void ngx_http_mcp_adapt_report(ngx_http_mcp_exchange_t *x,
 void
 ngx_http_mcp_adapt_request(ngx_http_mcp_exchange_t *x, ngx_http_request_t *sr)
 {
-    ngx_http_mcp_capture_t  *cap;
-
-    cap = x->capture;
-
     if (sr->content_handler
         && sr->content_handler != ngx_http_mcp_adapt_content)
     {
-        cap->content = sr->content_handler;
+        x->content = sr->content_handler;
         sr->content_handler = ngx_http_mcp_adapt_content;
     }
 }
@@ -62,17 +58,15 @@ ngx_http_mcp_adapt_content(ngx_http_request_t *sr)
 {
     ngx_int_t                 rc;
     ngx_http_upstream_t      *u;
-    ngx_http_mcp_capture_t   *cap;
     ngx_http_mcp_exchange_t  *x;
 
     x = sr->post_subrequest->data;
-    cap = x->capture;
 
-    rc = cap->content(sr);
+    rc = x->content(sr);
 
     u = sr->upstream;
 
-    if (u == NULL || u->conf == NULL || cap->header) {
+    if (u == NULL || u->conf == NULL || x->header) {
         return rc;
     }
 
@@ -86,15 +80,15 @@ ngx_http_mcp_adapt_content(ngx_http_request_t *sr)
         return rc;
     }
 
-    if (cap->timeout && ngx_http_mcp_adapt_written(sr)) {
+    if (x->silence && ngx_http_mcp_adapt_written(sr)) {
 
         /*
          * The time-out that the user wrote holds: nginx's read timer measures
          * it until the header comes, and the exchange does after that.
          */
 
-        cap->timeout = u->conf->read_timeout;
-        cap->theirs = 1;
+        x->silence = u->conf->read_timeout;
+        x->read_timer = 1;
 
         return rc;
     }
@@ -111,11 +105,9 @@ ngx_int_t
 ngx_http_mcp_adapt_response(ngx_http_mcp_exchange_t *x, ngx_http_request_t *sr)
 {
     ngx_http_upstream_t               *u;
-    ngx_http_mcp_capture_t            *cap;
     ngx_http_mcp_defaults_loc_conf_t  *dlcf;
 
     u = sr->upstream;
-    cap = x->capture;
 
     if (u == NULL || u->conf == NULL || !ngx_http_mcp_capture_live(sr)) {
         return NGX_OK;
@@ -138,14 +130,14 @@ ngx_http_mcp_adapt_response(ngx_http_mcp_exchange_t *x, ngx_http_request_t *sr)
     }
 
     if (u->buffering) {
-        cap->theirs = 1;
+        x->read_timer = 1;
 
-        return ngx_http_mcp_adapt_timeout(sr, cap->timeout
-                                              ? cap->timeout
+        return ngx_http_mcp_adapt_timeout(sr, x->silence
+                                              ? x->silence
                                               : NGX_HTTP_MCP_ADAPT_NEVER);
     }
 
-    cap->theirs = 0;
+    x->read_timer = 0;
 
     return ngx_http_mcp_adapt_patience(x, sr);
 }
@@ -161,11 +153,7 @@ static ngx_int_t
 ngx_http_mcp_adapt_patience(ngx_http_mcp_exchange_t *x,
     ngx_http_request_t *sr)
 {
-    ngx_http_mcp_capture_t  *cap;
-
-    cap = x->capture;
-
-    if (!cap->probed
+    if (!x->keepalive
         && sr->upstream->conf->read_timeout >= NGX_HTTP_MCP_ADAPT_READ_TIMEOUT)
     {
         return NGX_OK;
@@ -247,25 +235,23 @@ ngx_http_mcp_adapt_written(ngx_http_request_t *sr)
 
 
 ngx_uint_t
-ngx_http_mcp_adapt_probe(ngx_http_mcp_exchange_t *x)
+ngx_http_mcp_adapt_keepalive(ngx_http_mcp_exchange_t *x)
 {
     int                                on;
     ngx_socket_t                       fd;
     ngx_connection_t                  *c;
     ngx_http_request_t                *sr;
     ngx_http_upstream_t               *u;
-    ngx_http_mcp_capture_t            *cap;
     ngx_http_mcp_defaults_loc_conf_t  *dlcf;
 
     sr = x->sr;
     u = sr->upstream;
-    cap = x->capture;
 
     if (u == NULL || !u->request_sent) {
         return 0;
     }
 
-    if (!cap->theirs && u->conf && ngx_http_mcp_capture_live(sr)) {
+    if (!x->read_timer && u->conf && ngx_http_mcp_capture_live(sr)) {
         (void) ngx_http_mcp_adapt_timeout(sr, NGX_HTTP_MCP_ADAPT_NEVER);
     }
 
@@ -273,7 +259,7 @@ ngx_http_mcp_adapt_probe(ngx_http_mcp_exchange_t *x)
 
     dlcf = ngx_http_get_module_loc_conf(sr, ngx_http_mcp_defaults_module);
 
-    if (c == NULL || dlcf->unprobed || u->peer.sockaddr == NULL
+    if (c == NULL || dlcf->no_keepalive || u->peer.sockaddr == NULL
         || u->peer.sockaddr->sa_family == AF_UNIX)
     {
         return 1;

@@ -69,19 +69,15 @@ static void ngx_http_mcp_capture_too_large(ngx_http_mcp_exchange_t *x,
 void
 ngx_http_mcp_capture_header(ngx_http_mcp_exchange_t *x, ngx_http_request_t *r)
 {
-    ngx_http_mcp_capture_t  *cap;
-
-    cap = x->capture;
-
-    cap->header = 1;
-    cap->length = r->headers_out.content_length_n;
+    x->header = 1;
+    x->length = r->headers_out.content_length_n;
 
     x->status = r->headers_out.status;
     x->body = ngx_http_mcp_headers_body(x, r);
 
     ngx_log_debug4(NGX_LOG_DEBUG_HTTP, r->connection->log, 0,
                    "mcp exchange header \"%V\" status:%ui body:%ui len:%O",
-                   &x->name, x->status, x->body, cap->length);
+                   &x->name, x->status, x->body, x->length);
 
     if (x->status < NGX_HTTP_OK) {
         ngx_log_error(x->level, r->connection->log, 0,
@@ -108,18 +104,18 @@ ngx_http_mcp_capture_header(ngx_http_mcp_exchange_t *x, ngx_http_request_t *r)
     case NGX_HTTP_MCP_BODY_JSON:
 
         if (x->status < NGX_HTTP_SPECIAL_RESPONSE
-            && cap->length > (off_t) x->limit)
+            && x->length > (off_t) x->limit)
         {
             ngx_log_error(x->level, r->connection->log, 0,
                           "mcp upstream \"%V\" sent a message of %O bytes, "
                           "over the limit of %uz; raise \"mcp_message_limit\"",
-                          &x->name, cap->length, x->limit);
+                          &x->name, x->length, x->limit);
 
             ngx_http_mcp_capture_stop(x, NGX_HTTP_MCP_TOO_LARGE);
             return;
         }
 
-        cap->mode = NGX_HTTP_MCP_GATHER;
+        x->mode = NGX_HTTP_MCP_GATHER;
 
         break;
 
@@ -131,7 +127,7 @@ ngx_http_mcp_capture_header(ngx_http_mcp_exchange_t *x, ngx_http_request_t *r)
             return;
         }
 
-        cap->mode = NGX_HTTP_MCP_PARSE;
+        x->mode = NGX_HTTP_MCP_PARSE;
 
         ngx_mcp_sse_init(x->sse, x->limit, r->connection->log);
         x->sse->skip = x->feed;
@@ -148,7 +144,7 @@ ngx_http_mcp_capture_header(ngx_http_mcp_exchange_t *x, ngx_http_request_t *r)
             return;
         }
 
-        cap->mode = NGX_HTTP_MCP_SPLIT;
+        x->mode = NGX_HTTP_MCP_SPLIT;
 
         ngx_mcp_lines_init(x->lines, x->limit, r->connection->log);
         ngx_http_mcp_capture_open(x);
@@ -156,7 +152,7 @@ ngx_http_mcp_capture_header(ngx_http_mcp_exchange_t *x, ngx_http_request_t *r)
         break;
 
     default:
-        cap->mode = NGX_HTTP_MCP_DROP;
+        x->mode = NGX_HTTP_MCP_DROP;
         break;
     }
 }
@@ -216,12 +212,9 @@ void
 ngx_http_mcp_capture_body(ngx_http_mcp_exchange_t *x, ngx_http_request_t *r,
     ngx_chain_t *in)
 {
-    ngx_chain_t             *cl;
-    ngx_http_mcp_capture_t  *cap;
+    ngx_chain_t  *cl;
 
-    cap = x->capture;
-
-    if (cap->stop || cap->done || cap->ended) {
+    if (x->stop || x->done || x->ended) {
         ngx_http_mcp_capture_drain(in);
         return;
     }
@@ -241,20 +234,20 @@ ngx_http_mcp_capture_body(ngx_http_mcp_exchange_t *x, ngx_http_request_t *r,
         }
 
         if (cl->buf->last_in_chain || cl->buf->last_buf) {
-            cap->last = 1;
+            x->last = 1;
         }
     }
 
     ngx_http_mcp_capture_process(x);
 
-    if (cap->in && !cap->stop && !ngx_http_mcp_capture_unbuffered(r)
+    if (x->in && !x->stop && !ngx_http_mcp_capture_unbuffered(r)
         && ngx_http_mcp_capture_keep(x) != NGX_OK)
     {
         ngx_http_mcp_capture_stop(x, NGX_HTTP_MCP_TOO_LARGE);
     }
 
-    if (cap->stop) {
-        ngx_http_mcp_capture_drain(cap->in);
+    if (x->stop) {
+        ngx_http_mcp_capture_drain(x->in);
         ngx_http_mcp_capture_drain(in);
     }
 }
@@ -281,10 +274,7 @@ ngx_http_mcp_capture_sample(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
 static ngx_int_t
 ngx_http_mcp_capture_add(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
 {
-    ngx_chain_t             *cl;
-    ngx_http_mcp_capture_t  *cap;
-
-    cap = x->capture;
+    ngx_chain_t  *cl;
 
     cl = ngx_alloc_chain_link(x->r->pool);
     if (cl == NULL) {
@@ -294,10 +284,10 @@ ngx_http_mcp_capture_add(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
     cl->buf = b;
     cl->next = NULL;
 
-    *cap->last_in = cl;
-    cap->last_in = &cl->next;
+    *x->last_in = cl;
+    x->last_in = &cl->next;
 
-    cap->received += ngx_buf_size(b);
+    x->received += ngx_buf_size(b);
 
     return NGX_OK;
 }
@@ -321,15 +311,13 @@ ngx_http_mcp_capture_drain(ngx_chain_t *in)
 static ngx_int_t
 ngx_http_mcp_capture_keep(ngx_http_mcp_exchange_t *x)
 {
-    size_t                   size, copied;
-    ngx_buf_t               *b;
-    ngx_chain_t             *cl;
-    ngx_http_mcp_capture_t  *cap;
+    size_t        size, copied;
+    ngx_buf_t    *b;
+    ngx_chain_t  *cl;
 
-    cap = x->capture;
     copied = 0;
 
-    for (cl = cap->in; cl; cl = cl->next) {
+    for (cl = x->in; cl; cl = cl->next) {
 
         size = cl->buf->last - cl->buf->pos;
         copied += size;
@@ -365,17 +353,14 @@ ngx_http_mcp_capture_keep(ngx_http_mcp_exchange_t *x)
 void
 ngx_http_mcp_capture_process(ngx_http_mcp_exchange_t *x)
 {
-    ngx_buf_t               *b;
-    ngx_chain_t             *cl;
-    ngx_http_mcp_capture_t  *cap;
+    ngx_buf_t    *b;
+    ngx_chain_t  *cl;
 
-    cap = x->capture;
+    while (x->in && !x->held && !x->stop && !x->done) {
 
-    while (cap->in && !cap->held && !cap->stop && !cap->done) {
+        b = x->in->buf;
 
-        b = cap->in->buf;
-
-        switch (cap->mode) {
+        switch (x->mode) {
 
         case NGX_HTTP_MCP_GATHER:
             ngx_http_mcp_capture_gather(x, b);
@@ -402,21 +387,21 @@ ngx_http_mcp_capture_process(ngx_http_mcp_exchange_t *x)
             break;
         }
 
-        cl = cap->in;
+        cl = x->in;
 
         if (cl->buf->pos == cl->buf->last) {
-            cap->in = cl->next;
+            x->in = cl->next;
 
-            if (cap->in == NULL) {
-                cap->last_in = &cap->in;
+            if (x->in == NULL) {
+                x->last_in = &x->in;
             }
 
             ngx_free_chain(x->r->pool, cl);
         }
     }
 
-    if (cap->in == NULL && cap->last && !cap->finished
-        && !cap->held && !cap->stop && !cap->done)
+    if (x->in == NULL && x->last && !x->finished
+        && !x->held && !x->stop && !x->done)
     {
         ngx_http_mcp_capture_finish(x);
     }
@@ -426,15 +411,11 @@ ngx_http_mcp_capture_process(ngx_http_mcp_exchange_t *x)
 void
 ngx_http_mcp_capture_open(ngx_http_mcp_exchange_t *x)
 {
-    ngx_http_mcp_capture_t  *cap;
-
-    cap = x->capture;
-
-    if (cap->opened) {
+    if (x->opened) {
         return;
     }
 
-    cap->opened = 1;
+    x->opened = 1;
 
     if (x->handlers->header) {
         x->handlers->header(x);
@@ -445,10 +426,7 @@ ngx_http_mcp_capture_open(ngx_http_mcp_exchange_t *x)
 static void
 ngx_http_mcp_capture_drop(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
 {
-    ngx_str_t                text;
-    ngx_http_mcp_capture_t  *cap;
-
-    cap = x->capture;
+    ngx_str_t  text;
 
     if (ngx_http_mcp_headers_encoding(x->sr) == NULL) {
         text.data = b->pos;
@@ -461,22 +439,22 @@ ngx_http_mcp_capture_drop(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
 
     if (x->body == NGX_HTTP_MCP_BODY_OTHER
         && x->status < NGX_HTTP_SPECIAL_RESPONSE
-        && !cap->refused)
+        && !x->refused)
     {
-        cap->refused = 1;
+        x->refused = 1;
         ngx_http_mcp_capture_log_type(x, x->sr);
     }
 
     /* a short rest is read, so that the connection can be used again */
 
-    if (cap->received > NGX_HTTP_MCP_WHOLE) {
+    if (x->received > NGX_HTTP_MCP_WHOLE) {
 
         if (x->status >= NGX_HTTP_SPECIAL_RESPONSE) {
             ngx_http_mcp_capture_stop(x, NGX_HTTP_MCP_STATUS);
 
         } else {
-            ngx_http_mcp_capture_stop(x, cap->refused ? NGX_HTTP_MCP_BAD
-                                                       : NGX_HTTP_MCP_OK);
+            ngx_http_mcp_capture_stop(x, x->refused ? NGX_HTTP_MCP_BAD
+                                                     : NGX_HTTP_MCP_OK);
         }
     }
 }
@@ -485,20 +463,17 @@ ngx_http_mcp_capture_drop(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
 static void
 ngx_http_mcp_capture_gather(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
 {
-    size_t                   size, max, mark;
-    ngx_str_t                text;
-    ngx_http_mcp_capture_t  *cap;
+    size_t     size, max, mark;
+    ngx_str_t  text;
 
-    cap = x->capture;
-
-    if (cap->delivered) {
+    if (x->delivered) {
         b->pos = b->last;
         return;
     }
 
     mark = 0;
 
-    if (cap->len == 0 && b->last - b->pos >= 3
+    if (x->len == 0 && b->last - b->pos >= 3
         && ngx_memcmp(b->pos, "\xef\xbb\xbf", 3) == 0)
     {
         /* a byte order mark, which is not JSON's */
@@ -520,16 +495,16 @@ ngx_http_mcp_capture_gather(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
         max = x->limit;
     }
 
-    if (cap->received > max) {
+    if (x->received > max) {
 
         if (x->status >= NGX_HTTP_SPECIAL_RESPONSE) {
-            text.data = cap->text;
-            text.len = cap->len;
+            text.data = x->text;
+            text.len = x->len;
 
             ngx_http_mcp_capture_quote(x, &text);
 
             x->body = NGX_HTTP_MCP_BODY_OTHER;
-            cap->mode = NGX_HTTP_MCP_DROP;
+            x->mode = NGX_HTTP_MCP_DROP;
             return;
         }
 
@@ -539,11 +514,11 @@ ngx_http_mcp_capture_gather(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
 
     if (x->handlers->piece
         && x->status < NGX_HTTP_SPECIAL_RESPONSE
-        && (cap->len ? cap->text[0] : *b->pos) == '{'
-        && (cap->length > NGX_HTTP_MCP_WHOLE
-            || (cap->length < 0 && cap->len + size > NGX_HTTP_MCP_WHOLE)))
+        && (x->len ? x->text[0] : *b->pos) == '{'
+        && (x->length > NGX_HTTP_MCP_WHOLE
+            || (x->length < 0 && x->len + size > NGX_HTTP_MCP_WHOLE)))
     {
-        if (cap->length < 0) {
+        if (x->length < 0) {
             if (ngx_http_mcp_capture_collect_start(x) != NGX_OK) {
                 ngx_http_mcp_capture_stop(x, NGX_HTTP_MCP_CUT);
             }
@@ -558,12 +533,12 @@ ngx_http_mcp_capture_gather(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
         }
 
         ngx_mcp_json_init(x->scan);
-        cap->mode = NGX_HTTP_MCP_PASS;
+        x->mode = NGX_HTTP_MCP_PASS;
 
         return;
     }
 
-    if (cap->len == 0 && cap->length == (off_t) (size + mark)
+    if (x->len == 0 && x->length == (off_t) (size + mark)
         && ngx_http_mcp_capture_unbuffered(x->sr))
     {
         /* the buffer has the whole body, and may be written to */
@@ -577,16 +552,16 @@ ngx_http_mcp_capture_gather(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
         return;
     }
 
-    if (cap->len + size > cap->size
-        && ngx_http_mcp_capture_grow(x, cap->len + size) != NGX_OK)
+    if (x->len + size > x->size
+        && ngx_http_mcp_capture_grow(x, x->len + size) != NGX_OK)
     {
         ngx_http_mcp_capture_stop(x, NGX_HTTP_MCP_CUT);
         return;
     }
 
-    ngx_memcpy(cap->text + cap->len, b->pos, size);
+    ngx_memcpy(x->text + x->len, b->pos, size);
 
-    cap->len += size;
+    x->len += size;
     b->pos = b->last;
 }
 
@@ -594,16 +569,13 @@ ngx_http_mcp_capture_gather(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
 static ngx_int_t
 ngx_http_mcp_capture_grow(ngx_http_mcp_exchange_t *x, size_t size)
 {
-    u_char                  *p;
-    ngx_http_mcp_capture_t  *cap;
+    u_char  *p;
 
-    cap = x->capture;
+    if (x->length >= (off_t) size) {
+        size = (size_t) x->length;
 
-    if (cap->length >= (off_t) size) {
-        size = (size_t) cap->length;
-
-    } else if (size < 2 * cap->size) {
-        size = 2 * cap->size;
+    } else if (size < 2 * x->size) {
+        size = 2 * x->size;
     }
 
     p = ngx_pnalloc(x->r->pool, size);
@@ -611,16 +583,16 @@ ngx_http_mcp_capture_grow(ngx_http_mcp_exchange_t *x, size_t size)
         return NGX_ERROR;
     }
 
-    if (cap->len) {
-        ngx_memcpy(p, cap->text, cap->len);
+    if (x->len) {
+        ngx_memcpy(p, x->text, x->len);
     }
 
-    if (cap->text) {
-        ngx_pfree(x->r->pool, cap->text);
+    if (x->text) {
+        ngx_pfree(x->r->pool, x->text);
     }
 
-    cap->text = p;
-    cap->size = size;
+    x->text = p;
+    x->size = size;
 
     return NGX_OK;
 }
@@ -635,24 +607,21 @@ ngx_http_mcp_capture_grow(ngx_http_mcp_exchange_t *x, size_t size)
 static void
 ngx_http_mcp_capture_collect(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
 {
-    size_t                   size;
-    ngx_buf_t               *to;
-    ngx_http_mcp_capture_t  *cap;
+    size_t      size;
+    ngx_buf_t  *to;
 
-    cap = x->capture;
-
-    if (cap->received > x->limit) {
+    if (x->received > x->limit) {
         ngx_http_mcp_capture_too_large(x, "a message");
         return;
     }
 
     if (ngx_mcp_json_feed(x->scan, b->pos, b->last) == NGX_ERROR) {
-        ngx_http_mcp_capture_collect_bad(x, cap->pieces ? cap->pieces->buf : b);
+        ngx_http_mcp_capture_collect_bad(x, x->pieces ? x->pieces->buf : b);
         return;
     }
 
     while (b->pos < b->last) {
-        to = cap->piece;
+        to = x->piece;
 
         if (to == NULL || to->last == to->end) {
             to = ngx_http_mcp_capture_piece(x, NULL, NGX_HTTP_MCP_WHOLE);
@@ -675,28 +644,24 @@ ngx_http_mcp_capture_collect(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
 static ngx_int_t
 ngx_http_mcp_capture_collect_start(ngx_http_mcp_exchange_t *x)
 {
-    ngx_http_mcp_capture_t  *cap;
-
-    cap = x->capture;
-
     x->scan = ngx_palloc(x->r->pool, sizeof(ngx_mcp_json_t));
 
     if (x->scan == NULL
-        || (cap->len
-            && ngx_http_mcp_capture_piece(x, cap->text, cap->len) == NULL))
+        || (x->len
+            && ngx_http_mcp_capture_piece(x, x->text, x->len) == NULL))
     {
         return NGX_ERROR;
     }
 
-    cap->mode = NGX_HTTP_MCP_COLLECT;
+    x->mode = NGX_HTTP_MCP_COLLECT;
 
     ngx_mcp_json_init(x->scan);
 
-    if (cap->len
-        && ngx_mcp_json_feed(x->scan, cap->text, cap->text + cap->len)
+    if (x->len
+        && ngx_mcp_json_feed(x->scan, x->text, x->text + x->len)
            == NGX_ERROR)
     {
-        ngx_http_mcp_capture_collect_bad(x, cap->pieces->buf);
+        ngx_http_mcp_capture_collect_bad(x, x->pieces->buf);
     }
 
     return NGX_OK;
@@ -723,11 +688,8 @@ ngx_http_mcp_capture_collect_bad(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
 static ngx_buf_t *
 ngx_http_mcp_capture_piece(ngx_http_mcp_exchange_t *x, u_char *p, size_t size)
 {
-    ngx_buf_t               *b;
-    ngx_chain_t             *cl;
-    ngx_http_mcp_capture_t  *cap;
-
-    cap = x->capture;
+    ngx_buf_t    *b;
+    ngx_chain_t  *cl;
 
     cl = ngx_alloc_chain_link(x->r->pool);
     b = ngx_calloc_buf(x->r->pool);
@@ -750,13 +712,13 @@ ngx_http_mcp_capture_piece(ngx_http_mcp_exchange_t *x, u_char *p, size_t size)
     cl->buf = b;
     cl->next = NULL;
 
-    if (cap->last_piece == NULL) {
-        cap->last_piece = &cap->pieces;
+    if (x->last_piece == NULL) {
+        x->last_piece = &x->pieces;
     }
 
-    *cap->last_piece = cl;
-    cap->last_piece = &cl->next;
-    cap->piece = b;
+    *x->last_piece = cl;
+    x->last_piece = &cl->next;
+    x->piece = b;
 
     return b;
 }
@@ -767,24 +729,21 @@ ngx_http_mcp_capture_piece(ngx_http_mcp_exchange_t *x, u_char *p, size_t size)
 static void
 ngx_http_mcp_capture_collected(ngx_http_mcp_exchange_t *x)
 {
-    size_t                   offset;
-    ngx_buf_t               *b;
-    ngx_str_t                text;
-    ngx_chain_t             *cl;
-    ngx_mcp_span_t          *id;
-    ngx_http_mcp_capture_t  *cap;
-
-    cap = x->capture;
+    size_t           offset;
+    ngx_buf_t       *b;
+    ngx_str_t        text;
+    ngx_chain_t     *cl;
+    ngx_mcp_span_t  *id;
 
     if (ngx_mcp_json_end(x->scan) != NGX_OK) {
-        ngx_http_mcp_capture_collect_bad(x, cap->pieces->buf);
+        ngx_http_mcp_capture_collect_bad(x, x->pieces->buf);
         return;
     }
 
     id = &x->scan->members[NGX_MCP_PATH_ID];
     offset = 0;
 
-    for (cl = cap->pieces; cl; cl = cl->next) {
+    for (cl = x->pieces; cl; cl = cl->next) {
         b = cl->buf;
 
         if (id->start >= offset && id->end <= offset + (b->last - b->pos)) {
@@ -798,11 +757,11 @@ ngx_http_mcp_capture_collected(ngx_http_mcp_exchange_t *x)
         offset += b->last - b->pos;
     }
 
-    cap->in = cap->pieces;
-    cap->last_in = cap->last_piece;
+    x->in = x->pieces;
+    x->last_in = x->last_piece;
 
-    cap->mode = NGX_HTTP_MCP_PASS;
-    cap->delivered = 1;
+    x->mode = NGX_HTTP_MCP_PASS;
+    x->delivered = 1;
 
     ngx_http_mcp_capture_process(x);
 }
@@ -811,32 +770,29 @@ ngx_http_mcp_capture_collected(ngx_http_mcp_exchange_t *x)
 static void
 ngx_http_mcp_capture_pass(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
 {
-    u_char                  *last;
-    ngx_buf_t                buf;
-    ngx_int_t                rc;
-    ngx_chain_t              link;
-    ngx_http_mcp_capture_t  *cap;
+    u_char      *last;
+    ngx_buf_t    buf;
+    ngx_int_t    rc;
+    ngx_chain_t  link;
 
-    cap = x->capture;
-
-    if (cap->received > x->limit) {
+    if (x->received > x->limit) {
         ngx_http_mcp_capture_too_large(x, "a message");
         return;
     }
 
-    if (!cap->scanned && !cap->delivered) {
+    if (!x->scanned && !x->delivered) {
 
         if (ngx_mcp_json_feed(x->scan, b->pos, b->last) == NGX_ERROR) {
             ngx_http_mcp_capture_bad(x);
             return;
         }
 
-        cap->scanned = 1;
+        x->scanned = 1;
     }
 
     ngx_http_mcp_capture_open(x);
 
-    if (cap->stop || cap->held) {
+    if (x->stop || x->held) {
         return;
     }
 
@@ -856,12 +812,12 @@ ngx_http_mcp_capture_pass(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
     rc = x->handlers->piece(x, &link, 0);
 
     if (rc == NGX_AGAIN) {
-        cap->held = 1;
+        x->held = 1;
         return;
     }
 
     b->pos = last;
-    cap->scanned = (last != b->last);
+    x->scanned = (last != b->last);
 
     if (rc == NGX_ERROR) {
         ngx_http_mcp_capture_stop(x, NGX_HTTP_MCP_ABORTED);
@@ -945,17 +901,14 @@ ngx_http_mcp_capture_event(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
 static void
 ngx_http_mcp_capture_no_message(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
 {
-    u_char                   buf[NGX_MCP_QUOTE];
-    ngx_str_t                quote;
-    ngx_http_mcp_capture_t  *cap;
+    u_char     buf[NGX_MCP_QUOTE];
+    ngx_str_t  quote;
 
-    cap = x->capture;
-
-    if (cap->left_out) {
+    if (x->left_out) {
         return;
     }
 
-    cap->left_out = 1;
+    x->left_out = 1;
 
     quote.data = buf;
     quote.len = ngx_mcp_json_quote(buf, text) - buf;
@@ -1121,10 +1074,6 @@ ngx_http_mcp_capture_whole(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
 static void
 ngx_http_mcp_capture_message(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
 {
-    ngx_http_mcp_capture_t  *cap;
-
-    cap = x->capture;
-
     if (ngx_mcp_json_scan(x->scan, text) != NGX_OK) {
 
         ngx_http_mcp_capture_quote(x, text);
@@ -1135,7 +1084,7 @@ ngx_http_mcp_capture_message(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
         }
 
         x->body = NGX_HTTP_MCP_BODY_OTHER;
-        cap->mode = NGX_HTTP_MCP_DROP;
+        x->mode = NGX_HTTP_MCP_DROP;
         return;
     }
 
@@ -1145,7 +1094,7 @@ ngx_http_mcp_capture_message(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
 
     ngx_http_mcp_capture_id(x, text);
 
-    cap->delivered = 1;
+    x->delivered = 1;
 
     ngx_http_mcp_capture_refusal(x, text);
 
@@ -1155,7 +1104,7 @@ ngx_http_mcp_capture_message(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
 
     ngx_http_mcp_capture_open(x);
 
-    if (!cap->stop && x->handlers->message) {
+    if (!x->stop && x->handlers->message) {
         x->handlers->message(x, text);
     }
 }
@@ -1208,29 +1157,26 @@ ngx_http_mcp_capture_quote(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
 static void
 ngx_http_mcp_capture_finish(ngx_http_mcp_exchange_t *x)
 {
-    ngx_str_t                text;
-    ngx_uint_t               skipped;
-    ngx_http_mcp_capture_t  *cap;
+    ngx_str_t   text;
+    ngx_uint_t  skipped;
 
-    cap = x->capture;
-
-    switch (cap->mode) {
+    switch (x->mode) {
 
     case NGX_HTTP_MCP_GATHER:
 
-        cap->finished = 1;
+        x->finished = 1;
 
-        if (cap->delivered) {
+        if (x->delivered) {
             break;
         }
 
-        if (cap->len == 0) {
+        if (x->len == 0) {
             x->body = NGX_HTTP_MCP_BODY_NONE;
             break;
         }
 
-        text.len = cap->len;
-        text.data = cap->text;
+        text.len = x->len;
+        text.data = x->text;
 
         ngx_http_mcp_capture_whole(x, &text);
 
@@ -1242,28 +1188,28 @@ ngx_http_mcp_capture_finish(ngx_http_mcp_exchange_t *x)
 
     case NGX_HTTP_MCP_PASS:
 
-        if (!cap->delivered) {
+        if (!x->delivered) {
 
             if (ngx_mcp_json_end(x->scan) != NGX_OK) {
                 ngx_http_mcp_capture_bad(x);
                 break;
             }
 
-            cap->delivered = 1;
+            x->delivered = 1;
         }
 
         if (x->handlers->piece(x, NULL, 1) == NGX_AGAIN) {
-            cap->held = 1;
+            x->held = 1;
             break;
         }
 
-        cap->finished = 1;
+        x->finished = 1;
 
         break;
 
     case NGX_HTTP_MCP_SPLIT:
 
-        cap->finished = 1;
+        x->finished = 1;
 
         skipped = x->lines->skipped;
 
@@ -1278,9 +1224,9 @@ ngx_http_mcp_capture_finish(ngx_http_mcp_exchange_t *x)
 
     default:
 
-        cap->finished = 1;
+        x->finished = 1;
 
-        if (x->body == NGX_HTTP_MCP_BODY_OTHER && cap->received == 0) {
+        if (x->body == NGX_HTTP_MCP_BODY_OTHER && x->received == 0) {
             x->body = NGX_HTTP_MCP_BODY_NONE;
         }
 
@@ -1315,16 +1261,12 @@ void
 ngx_http_mcp_capture_stop(ngx_http_mcp_exchange_t *x,
     ngx_http_mcp_outcome_e outcome)
 {
-    ngx_http_mcp_capture_t  *cap;
-
-    cap = x->capture;
-
-    if (cap->stop || cap->done) {
+    if (x->stop || x->done) {
         return;
     }
 
-    cap->stop = 1;
-    cap->outcome = outcome;
+    x->stop = 1;
+    x->outcome = outcome;
 
-    ngx_post_event(&cap->event, &ngx_posted_events);
+    ngx_post_event(&x->event, &ngx_posted_events);
 }

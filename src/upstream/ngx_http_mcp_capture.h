@@ -5,9 +5,7 @@
 
 
 /*
- * Private parts of an exchange, for the files that implement it: the state of
- * the subrequest and its response, and the functions that these files call in
- * each other.
+ * The functions that the files that implement an exchange call in each other.
  */
 
 #ifndef _NGX_HTTP_MCP_CAPTURE_H_INCLUDED_
@@ -16,83 +14,6 @@
 
 #include "ngx_http_mcp_compat.h"
 #include "ngx_http_mcp_exchange.h"
-
-
-/* the treatment of the bytes of the body */
-
-typedef enum {
-    NGX_HTTP_MCP_DROP = 0,      /* ignored */
-    NGX_HTTP_MCP_GATHER,        /* gathered to one message */
-    NGX_HTTP_MCP_COLLECT,       /* kept in pieces until the end has come */
-    NGX_HTTP_MCP_PASS,          /* given to piece() */
-    NGX_HTTP_MCP_PARSE,         /* parsed as SSE */
-    NGX_HTTP_MCP_SPLIT          /* split into lines */
-} ngx_http_mcp_mode_e;
-
-
-typedef struct {
-    ngx_http_mcp_exchange_t    *exchange;
-    ngx_pool_t                 *pool;       /* of the exchange */
-    ngx_chain_t                *in;         /* received, not processed yet */
-    ngx_chain_t               **last_in;
-
-    /* debug builds log the fd of what a timer's data points to */
-    ngx_socket_t                fd;
-
-    ngx_event_t                 event;      /* posted; its timer checks both
-                                               time-outs */
-    ngx_event_t                *delay;      /* delay by limit_req; or NULL */
-    ngx_uint_t                  limit_req;  /* limit_req_status of the main
-                                               request at that time */
-    ngx_uint_t                  limit_conn; /* limit_conn_status, likewise */
-
-    ngx_http_request_body_t     body;       /* body of the subrequest */
-    u_char                      body_len[NGX_SIZE_T_LEN];
-    ngx_http_post_subrequest_t  post;
-    ngx_http_handler_pt         content;    /* content handler of the
-                                               subrequest's location */
-    ngx_msec_t                  timeout;    /* allowed silence, ms; 0: any */
-    ngx_msec_t                  alive;      /* time of the last sign of life */
-    ngx_msec_t                  started;    /* time of the start */
-
-    ngx_uint_t                  mode;       /* ngx_http_mcp_mode_e */
-    off_t                       length;     /* of the body, -1: not known */
-    size_t                      received;   /* bytes of the body so far */
-    u_char                     *text;       /* the gathered body, */
-    size_t                      len;        /* its length */
-    size_t                      size;       /* and its room */
-
-    ngx_chain_t                *pieces;     /* the collected body */
-    ngx_chain_t               **last_piece;
-    ngx_buf_t                  *piece;      /* the last of them, or NULL */
-
-    ngx_int_t                   rc;         /* result of the subrequest */
-    ngx_http_mcp_outcome_e      outcome;    /* for done(), if stop is set */
-
-    unsigned                    header:1;   /* the response's header came */
-    unsigned                    opened:1;   /* header() was called */
-    unsigned                    delivered:1;  /* message() or piece() was
-                                               called */
-    unsigned                    scanned:1;  /* the first buffer of cap->in was
-                                               scanned */
-    unsigned                    last:1;     /* no more of cap->in will come */
-    unsigned                    finished:1; /* the body was processed to its
-                                               end */
-    unsigned                    refused:1;  /* the content type of the body is
-                                               not accepted */
-    unsigned                    probed:1;   /* TCP probes a silent upstream */
-    unsigned                    left_out:1; /* an event was left out; this is
-                                               logged once */
-    unsigned                    held:1;     /* paused until it is resumed */
-    unsigned                    resumed:1;  /* go on after a pause */
-    unsigned                    theirs:1;   /* the read timer of nginx's
-                                               upstream measures the silence,
-                                               not the exchange's timer */
-    unsigned                    ended:1;    /* the subrequest has ended */
-    unsigned                    answered:1; /* the rest is of no interest */
-    unsigned                    stop:1;     /* to be ended early */
-    unsigned                    done:1;     /* done() was called, or r died */
-} ngx_http_mcp_capture_t;
 
 
 /* whether an upstream module (proxy, ...) runs the subrequest */
@@ -118,7 +39,7 @@ void ngx_http_mcp_capture_header(ngx_http_mcp_exchange_t *x,
 void ngx_http_mcp_capture_body(ngx_http_mcp_exchange_t *x,
     ngx_http_request_t *r, ngx_chain_t *in);
 
-/* processes cap->in, unless the exchange is paused */
+/* processes x->in, unless the exchange is paused */
 void ngx_http_mcp_capture_process(ngx_http_mcp_exchange_t *x);
 
 /* ends the exchange in a later event; the caller has logged the cause */
@@ -162,7 +83,7 @@ ngx_int_t ngx_http_mcp_adapt_response(ngx_http_mcp_exchange_t *x,
  * TCP keep-alive detects an upstream that died.  Gives 0 if the upstream is
  * not connected yet: the caller tries again later.
  */
-ngx_uint_t ngx_http_mcp_adapt_probe(ngx_http_mcp_exchange_t *x);
+ngx_uint_t ngx_http_mcp_adapt_keepalive(ngx_http_mcp_exchange_t *x);
 
 
 #endif /* _NGX_HTTP_MCP_CAPTURE_H_INCLUDED_ */

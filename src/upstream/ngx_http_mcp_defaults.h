@@ -39,8 +39,8 @@ struct ngx_http_mcp_defaults_loc_conf_s {
     unsigned                           read_timeout:1;
     unsigned                           buffers:1;
 
-    unsigned                           unprobed:1;  /* the user turned TCP
-                                                       keep-alive off */
+    unsigned                           no_keepalive:1;  /* the user turned TCP
+                                                           keep-alive off */
 
     unsigned                           reported:1;
 

@@ -383,7 +383,7 @@ ngx_http_mcp_defaults_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
     conf->http_version = prev->http_version;
     conf->buffering = prev->buffering;
     conf->read_timeout = prev->read_timeout;
-    conf->unprobed = prev->unprobed;
+    conf->no_keepalive = prev->no_keepalive;
     conf->buffers = prev->buffers;
 
     ngx_http_mcp_defaults_note(conf, ctx->loc_conf);
@@ -451,7 +451,7 @@ ngx_http_mcp_defaults_note(ngx_http_mcp_defaults_loc_conf_t *conf,
                                             proxy->socket_keepalive);
 
     if (keepalive != NGX_CONF_UNSET) {
-        conf->unprobed = !keepalive;
+        conf->no_keepalive = !keepalive;
     }
 }
 

@@ -21,21 +21,15 @@
 #define NGX_HTTP_MCP_EXCHANGE_REST   20
 
 /*
- * ms; a response that takes longer has its connection probed; less than the
- * time-outs of upstream modules
+ * ms; TCP keep-alive checks the connection of a response that takes longer;
+ * less than the time-outs of upstream modules
  */
 #define NGX_HTTP_MCP_EXCHANGE_LONG   10000
 
 
-typedef struct {
-    ngx_http_mcp_exchange_t    exchange;
-    ngx_http_mcp_capture_t     capture;
-} ngx_http_mcp_exchange_block_t;
-
-
 static void ngx_http_mcp_exchange_method(ngx_http_mcp_exchange_t *x);
-static void ngx_http_mcp_exchange_alive(ngx_http_mcp_capture_t *cap);
-static void ngx_http_mcp_exchange_set_timer(ngx_http_mcp_capture_t *cap,
+static void ngx_http_mcp_exchange_alive(ngx_http_mcp_exchange_t *x);
+static void ngx_http_mcp_exchange_set_timer(ngx_http_mcp_exchange_t *x,
     ngx_msec_t timeout);
 static ngx_http_mcp_exchange_t *ngx_http_mcp_exchange_self(
     ngx_http_request_t *r);
@@ -61,14 +55,14 @@ static void ngx_http_mcp_exchange_complete(ngx_http_mcp_exchange_t *x,
     ngx_http_mcp_outcome_e outcome);
 static void ngx_http_mcp_exchange_count(ngx_http_mcp_exchange_t *x,
     ngx_http_mcp_outcome_e outcome);
-static void ngx_http_mcp_exchange_release(ngx_http_mcp_capture_t *cap);
+static void ngx_http_mcp_exchange_release(ngx_http_mcp_exchange_t *x);
 static void ngx_http_mcp_exchange_cleanup(void *data);
 
 
 /* whether the time-out of silence applies */
 
-#define ngx_http_mcp_exchange_counts_silence(cap)                             \
-    ((cap)->timeout && !(cap)->held && !(cap)->theirs && !(cap)->ended)
+#define ngx_http_mcp_exchange_counts_silence(x)                               \
+    ((x)->silence && !(x)->held && !(x)->read_timer && !(x)->ended)
 
 
 static ngx_str_t  ngx_http_mcp_exchange_post = ngx_string("POST");
@@ -123,24 +117,19 @@ ngx_http_mcp_exchange_preaccess(ngx_http_request_t *sr)
 ngx_http_mcp_exchange_t *
 ngx_http_mcp_exchange_create(ngx_http_request_t *r)
 {
-    ngx_pool_t                     *pool;
-    ngx_http_cleanup_t             *cln;
-    ngx_http_mcp_capture_t         *cap;
-    ngx_http_mcp_exchange_t        *x;
-    ngx_http_mcp_exchange_block_t  *room;
+    ngx_pool_t               *pool;
+    ngx_http_cleanup_t       *cln;
+    ngx_http_mcp_exchange_t  *x;
 
     pool = ngx_http_mcp_exchange_pool(r);
     if (pool == NULL) {
         return NULL;
     }
 
-    room = ngx_pcalloc(pool, sizeof(ngx_http_mcp_exchange_block_t));
-    if (room == NULL) {
+    x = ngx_pcalloc(pool, sizeof(ngx_http_mcp_exchange_t));
+    if (x == NULL) {
         return NULL;
     }
-
-    x = &room->exchange;
-    cap = &room->capture;
 
     cln = ngx_http_cleanup_add(r, 0);
     if (cln == NULL) {
@@ -148,27 +137,24 @@ ngx_http_mcp_exchange_create(ngx_http_request_t *r)
     }
 
     cln->handler = ngx_http_mcp_exchange_cleanup;
-    cln->data = cap;
+    cln->data = x;
 
     x->r = r;
+    x->fd = (ngx_socket_t) -1;
     x->method = NGX_HTTP_POST;
     x->limit = NGX_HTTP_MCP_EXCHANGE_LIMIT;
     x->level = NGX_LOG_ERR;
-    x->capture = cap;
+    x->pool = pool;
+    x->last_in = &x->in;
+    x->length = -1;
 
-    cap->exchange = x;
-    cap->pool = pool;
-    cap->last_in = &cap->in;
-    cap->fd = (ngx_socket_t) -1;
-    cap->length = -1;
+    x->event.handler = ngx_http_mcp_exchange_handler;
+    x->event.data = x;
+    x->event.log = r->connection->log;
+    x->event.cancelable = ngx_http_mcp_is_background(r);
 
-    cap->event.handler = ngx_http_mcp_exchange_handler;
-    cap->event.data = cap;
-    cap->event.log = r->connection->log;
-    cap->event.cancelable = ngx_http_mcp_is_background(r);
-
-    cap->post.handler = ngx_http_mcp_exchange_finished;
-    cap->post.data = x;
+    x->post.handler = ngx_http_mcp_exchange_finished;
+    x->post.data = x;
 
     return x;
 }
@@ -181,17 +167,15 @@ ngx_http_mcp_exchange_start(ngx_http_mcp_exchange_t *x)
     ngx_msec_t                  time;
     ngx_pool_t                 *pool;
     ngx_http_request_t         *r, *sr;
-    ngx_http_mcp_capture_t     *cap;
     ngx_http_variable_value_t  *variables;
 
     r = x->r;
-    cap = x->capture;
 
     ngx_log_debug3(NGX_LOG_DEBUG_HTTP, r->connection->log, 0,
                    "mcp exchange start \"%V\" \"%V\" len:%uz",
                    &x->name, &x->uri, x->request_len);
 
-    cap->body.bufs = x->request;
+    x->request_body.bufs = x->request;
 
     /* other values cached for r may differ from what the subrequest sees */
 
@@ -203,10 +187,10 @@ ngx_http_mcp_exchange_start(ngx_http_mcp_exchange_t *x)
     /* the subrequest takes the pool of its parent */
 
     pool = r->pool;
-    r->pool = cap->pool;
+    r->pool = x->pool;
 
     rc = ngx_http_subrequest(r, &x->uri, x->args.len ? &x->args : NULL, &sr,
-                             &cap->post, NGX_HTTP_SUBREQUEST_BACKGROUND);
+                             &x->post, NGX_HTTP_SUBREQUEST_BACKGROUND);
     r->pool = pool;
 
     if (rc != NGX_OK) {
@@ -214,13 +198,13 @@ ngx_http_mcp_exchange_start(ngx_http_mcp_exchange_t *x)
     }
 
     if (ngx_http_mcp_headers_build(x, sr) != NGX_OK) {
-        cap->done = 1;
+        x->done = 1;
         sr->write_event_handler = ngx_http_mcp_exchange_drop;
         return NGX_ERROR;
     }
 
     sr->header_in = r->header_in;
-    sr->request_body = &cap->body;
+    sr->request_body = &x->request_body;
     sr->variables = variables;
     sr->discard_body = 0;
     sr->filter_need_in_memory = 1;
@@ -234,9 +218,9 @@ ngx_http_mcp_exchange_start(ngx_http_mcp_exchange_t *x)
 
     ngx_http_mcp_exchange_method(x);
 
-    cap->timeout = x->timeout;
-    cap->started = ngx_current_msec;
-    cap->alive = ngx_current_msec;
+    x->silence = x->timeout;
+    x->started = ngx_current_msec;
+    x->alive = ngx_current_msec;
 
     time = NGX_HTTP_MCP_EXCHANGE_LONG;
 
@@ -248,11 +232,11 @@ ngx_http_mcp_exchange_start(ngx_http_mcp_exchange_t *x)
         time = ngx_min(time, x->total);
     }
 
-    ngx_add_timer(&cap->event, time);
+    ngx_add_timer(&x->event, time);
 
     /* runs posted requests in a later event, if no caller does */
 
-    ngx_post_event(&cap->event, &ngx_posted_events);
+    ngx_post_event(&x->event, &ngx_posted_events);
 
     return NGX_OK;
 }
@@ -312,65 +296,54 @@ ngx_http_mcp_exchange_abort(ngx_http_mcp_exchange_t *x)
 void
 ngx_http_mcp_exchange_answered(ngx_http_mcp_exchange_t *x)
 {
-    ngx_http_mcp_capture_t  *cap;
-
-    cap = x->capture;
-
-    if (x->sse == NULL || cap->answered || cap->stop || cap->done) {
+    if (x->sse == NULL || x->answered || x->stop || x->done) {
         return;
     }
 
-    cap->answered = 1;
+    x->answered = 1;
 
-    if (cap->ended) {
+    if (x->ended) {
         return;
     }
 
-    cap->timeout = 0;
+    x->silence = 0;
 
-    x->total = ngx_current_msec - cap->started + NGX_HTTP_MCP_EXCHANGE_REST;
+    x->total = ngx_current_msec - x->started + NGX_HTTP_MCP_EXCHANGE_REST;
 
     /* the end may have come with the answer: a later event looks */
 
-    ngx_post_event(&cap->event, &ngx_posted_events);
+    ngx_post_event(&x->event, &ngx_posted_events);
 }
 
 
 void
 ngx_http_mcp_exchange_pause(ngx_http_mcp_exchange_t *x)
 {
-    ngx_http_mcp_capture_t  *cap;
-
-    cap = x->capture;
-    cap->held = 1;
+    x->held = 1;
 }
 
 
 void
 ngx_http_mcp_exchange_resume(ngx_http_mcp_exchange_t *x)
 {
-    ngx_http_mcp_capture_t  *cap;
-
-    cap = x->capture;
-
-    if (!cap->held) {
+    if (!x->held) {
         return;
     }
 
-    cap->held = 0;
+    x->held = 0;
 
-    if (cap->done) {
+    if (x->done) {
         return;
     }
 
-    cap->resumed = 1;
+    x->resumed = 1;
 
-    ngx_http_mcp_exchange_alive(cap);
+    ngx_http_mcp_exchange_alive(x);
 
     /* goes on in the next turn of the event loop, so that others have theirs
        */
 
-    ngx_post_event(&cap->event, &ngx_posted_next_events);
+    ngx_post_event(&x->event, &ngx_posted_next_events);
 }
 
 
@@ -380,12 +353,12 @@ ngx_http_mcp_exchange_resume(ngx_http_mcp_exchange_t *x)
  */
 
 static void
-ngx_http_mcp_exchange_alive(ngx_http_mcp_capture_t *cap)
+ngx_http_mcp_exchange_alive(ngx_http_mcp_exchange_t *x)
 {
-    cap->alive = ngx_current_msec;
+    x->alive = ngx_current_msec;
 
-    if (!cap->stop && ngx_http_mcp_exchange_counts_silence(cap)) {
-        ngx_http_mcp_exchange_set_timer(cap, cap->timeout);
+    if (!x->stop && ngx_http_mcp_exchange_counts_silence(x)) {
+        ngx_http_mcp_exchange_set_timer(x, x->silence);
     }
 }
 
@@ -393,13 +366,13 @@ ngx_http_mcp_exchange_alive(ngx_http_mcp_capture_t *cap)
 /* makes the timer fire after this time, ms, or leaves it if it fires before */
 
 static void
-ngx_http_mcp_exchange_set_timer(ngx_http_mcp_capture_t *cap, ngx_msec_t timeout)
+ngx_http_mcp_exchange_set_timer(ngx_http_mcp_exchange_t *x, ngx_msec_t timeout)
 {
-    if (!cap->event.timer_set
-        || (ngx_msec_int_t) (cap->event.timer.key - ngx_current_msec - timeout)
+    if (!x->event.timer_set
+        || (ngx_msec_int_t) (x->event.timer.key - ngx_current_msec - timeout)
            > 0)
     {
-        ngx_add_timer(&cap->event, timeout);
+        ngx_add_timer(&x->event, timeout);
     }
 }
 
@@ -446,7 +419,6 @@ ngx_http_mcp_exchange_of(ngx_http_request_t *r)
 ngx_int_t
 ngx_http_mcp_exchange_header_filter(ngx_http_request_t *r)
 {
-    ngx_http_mcp_capture_t   *cap;
     ngx_http_mcp_exchange_t  *x;
 
     x = ngx_http_mcp_exchange_self(r);
@@ -455,8 +427,6 @@ ngx_http_mcp_exchange_header_filter(ngx_http_request_t *r)
         return NGX_DECLINED;
     }
 
-    cap = x->capture;
-
     /* or lines of the module would say what nginx did before */
 
     r->connection->log->action = NULL;
@@ -464,9 +434,9 @@ ngx_http_mcp_exchange_header_filter(ngx_http_request_t *r)
     r->header_sent = 1;
     r->filter_need_in_memory = 1;
 
-    if (!cap->header && !cap->stop && !cap->done) {
+    if (!x->header && !x->stop && !x->done) {
         ngx_http_mcp_capture_header(x, r);
-        ngx_http_mcp_exchange_alive(cap);
+        ngx_http_mcp_exchange_alive(x);
     }
 
     return NGX_OK;
@@ -476,7 +446,6 @@ ngx_http_mcp_exchange_header_filter(ngx_http_request_t *r)
 ngx_int_t
 ngx_http_mcp_exchange_body_filter(ngx_http_request_t *r, ngx_chain_t *in)
 {
-    ngx_http_mcp_capture_t   *cap;
     ngx_http_mcp_exchange_t  *x;
 
     x = ngx_http_mcp_exchange_self(r);
@@ -488,8 +457,7 @@ ngx_http_mcp_exchange_body_filter(ngx_http_request_t *r, ngx_chain_t *in)
     r->connection->log->action = NULL;
 
     if (in) {
-        cap = x->capture;
-        cap->alive = ngx_current_msec;
+        x->alive = ngx_current_msec;
     }
 
     ngx_http_mcp_capture_body(x, r, in);
@@ -504,37 +472,33 @@ ngx_http_mcp_exchange_finished(ngx_http_request_t *sr, void *data,
 {
     ngx_http_mcp_exchange_t *x = data;
 
-    ngx_http_mcp_capture_t  *cap;
-
-    cap = x->capture;
-
     sr->connection->log->action = NULL;
 
     ngx_log_debug4(NGX_LOG_DEBUG_HTTP, sr->connection->log, 0,
                    "mcp exchange finished \"%V\" rc:%i status:%ui last:%d",
-                   &x->name, rc, x->status, cap->last);
+                   &x->name, rc, x->status, x->last);
 
-    if (cap->ended || cap->done) {
+    if (x->ended || x->done) {
         return NGX_OK;
     }
 
-    if (!cap->header && ngx_http_mcp_exchange_error_page(sr, rc)) {
-        ngx_post_event(&cap->event, &ngx_posted_events);
+    if (!x->header && ngx_http_mcp_exchange_error_page(sr, rc)) {
+        ngx_post_event(&x->event, &ngx_posted_events);
         return rc;
     }
 
-    cap->ended = 1;
-    cap->rc = rc;
+    x->ended = 1;
+    x->rc = rc;
 
-    if (cap->header && !cap->last) {
+    if (x->header && !x->last) {
 
         /* complete by its length, or made by a handler that says no end */
 
-        if ((cap->length >= 0 && cap->received >= (size_t) cap->length)
+        if ((x->length >= 0 && x->received >= (size_t) x->length)
             || sr->header_only
             || (sr->upstream == NULL && (rc == NGX_OK || rc == NGX_AGAIN)))
         {
-            cap->last = 1;
+            x->last = 1;
         }
     }
 
@@ -550,7 +514,7 @@ ngx_http_mcp_exchange_finished(ngx_http_request_t *sr, void *data,
         return NGX_OK;
     }
 
-    ngx_post_event(&cap->event, &ngx_posted_events);
+    ngx_post_event(&x->event, &ngx_posted_events);
 
     /* NGX_OK in any case: no error page is sent, and r does not end */
 
@@ -608,15 +572,13 @@ ngx_http_mcp_exchange_enter(ngx_http_request_t *sr)
     ngx_uint_t                delayed;
     ngx_event_t              *ev, *wev;
     ngx_msec_int_t            timer;
-    ngx_http_mcp_capture_t   *cap;
     ngx_http_mcp_exchange_t  *x;
 
     x = ngx_http_mcp_exchange_self(sr);
-    cap = x->capture;
     wev = sr->connection->write;
 
-    if (cap->event.posted && !cap->stop && !cap->resumed) {
-        ngx_delete_posted_event(&cap->event);
+    if (x->event.posted && !x->stop && !x->resumed) {
+        ngx_delete_posted_event(&x->event);
     }
 
     delayed = wev->delayed;
@@ -624,7 +586,7 @@ ngx_http_mcp_exchange_enter(ngx_http_request_t *sr)
     ngx_http_handler(sr);
 
     if (delayed || !wev->delayed || !wev->timer_set
-        || cap->ended || cap->done || sr->upstream)
+        || x->ended || x->done || sr->upstream)
     {
         return;
     }
@@ -636,14 +598,14 @@ ngx_http_mcp_exchange_enter(ngx_http_request_t *sr)
     }
 
     ev->handler = ngx_http_mcp_exchange_delay;
-    ev->data = cap;
+    ev->data = x;
     ev->log = sr->connection->log;
-    ev->cancelable = cap->event.cancelable;
+    ev->cancelable = x->event.cancelable;
 
-    cap->delay = ev;
+    x->delay = ev;
 
-    cap->limit_req = sr->main->limit_req_status;
-    cap->limit_conn = sr->main->limit_conn_status;
+    x->limit_req = sr->main->limit_req_status;
+    x->limit_conn = sr->main->limit_conn_status;
 
     timer = (ngx_msec_int_t) (wev->timer.key - ngx_current_msec);
 
@@ -656,18 +618,18 @@ ngx_http_mcp_exchange_enter(ngx_http_request_t *sr)
 static void
 ngx_http_mcp_exchange_delay(ngx_event_t *ev)
 {
-    ngx_connection_t        *c;
-    ngx_http_request_t      *sr;
-    ngx_http_mcp_capture_t  *cap;
+    ngx_connection_t         *c;
+    ngx_http_request_t       *sr;
+    ngx_http_mcp_exchange_t  *x;
 
-    cap = ev->data;
-    sr = cap->exchange->sr;
+    x = ev->data;
+    sr = x->sr;
     c = sr->connection;
 
     ngx_http_mcp_exchange_delayed(c);
 
-    sr->main->limit_req_status = cap->limit_req;
-    sr->main->limit_conn_status = cap->limit_conn;
+    sr->main->limit_req_status = x->limit_req;
+    sr->main->limit_conn_status = x->limit_conn;
 
     ngx_http_set_log_request(c->log, sr);
 
@@ -697,19 +659,19 @@ ngx_http_mcp_exchange_delayed(ngx_connection_t *c)
 static void
 ngx_http_mcp_exchange_handler(ngx_event_t *ev)
 {
-    ngx_connection_t        *c;
-    ngx_http_mcp_capture_t  *cap;
+    ngx_connection_t         *c;
+    ngx_http_mcp_exchange_t  *x;
 
-    cap = ev->data;
-    c = cap->exchange->r->connection;
+    x = ev->data;
+    c = x->r->connection;
 
     if (ev->timedout) {
         ev->timedout = 0;
-        ngx_http_mcp_exchange_timer(cap->exchange);
+        ngx_http_mcp_exchange_timer(x);
         return;
     }
 
-    ngx_http_mcp_exchange_run(cap->exchange);
+    ngx_http_mcp_exchange_run(x);
 
     ngx_http_run_posted_requests(c);
 }
@@ -718,30 +680,28 @@ ngx_http_mcp_exchange_handler(ngx_event_t *ev)
 static void
 ngx_http_mcp_exchange_run(ngx_http_mcp_exchange_t *x)
 {
-    ngx_http_request_t      *r, *sr;
-    ngx_http_mcp_capture_t  *cap;
+    ngx_http_request_t  *r, *sr;
 
     r = x->r;
     sr = x->sr;
-    cap = x->capture;
 
-    if (cap->done) {
+    if (x->done) {
         return;
     }
 
     ngx_http_mcp_background_handlers(r);
 
-    if (cap->header || cap->ended) {
+    if (x->header || x->ended) {
         r->connection->log->action = NULL;
     }
 
-    if (!cap->stop && (cap->resumed || cap->ended)) {
+    if (!x->stop && (x->resumed || x->ended)) {
 
-        cap->resumed = 0;
+        x->resumed = 0;
 
         ngx_http_mcp_capture_process(x);
 
-        if (!cap->stop && !cap->held && !cap->ended && cap->header
+        if (!x->stop && !x->held && !x->ended && x->header
             && ngx_http_mcp_capture_unbuffered(sr))
         {
             /* reads on; r may have been freed after this */
@@ -751,25 +711,25 @@ ngx_http_mcp_exchange_run(ngx_http_mcp_exchange_t *x)
             return;
         }
 
-        if (cap->done) {
+        if (x->done) {
             return;
         }
     }
 
-    if (cap->stop) {
+    if (x->stop) {
 
         /* the subrequest may be the last that keeps r */
 
         r->main->count++;
 
         ngx_http_mcp_exchange_kill(x);
-        ngx_http_mcp_exchange_complete(x, cap->outcome);
+        ngx_http_mcp_exchange_complete(x, x->outcome);
 
         ngx_http_finalize_request(r, NGX_DONE);
         return;
     }
 
-    if (cap->ended && !cap->held && cap->in == NULL) {
+    if (x->ended && !x->held && x->in == NULL) {
 
         /* another subrequest may have used the log since */
 
@@ -778,8 +738,8 @@ ngx_http_mcp_exchange_run(ngx_http_mcp_exchange_t *x)
 
         ngx_http_mcp_exchange_complete(x, ngx_http_mcp_exchange_outcome(x));
 
-    } else if (cap->answered && !cap->ended) {
-        ngx_http_mcp_exchange_set_timer(cap, NGX_HTTP_MCP_EXCHANGE_REST);
+    } else if (x->answered && !x->ended) {
+        ngx_http_mcp_exchange_set_timer(x, NGX_HTTP_MCP_EXCHANGE_REST);
     }
 }
 
@@ -789,22 +749,19 @@ ngx_http_mcp_exchange_run(ngx_http_mcp_exchange_t *x)
 static void
 ngx_http_mcp_exchange_timer(ngx_http_mcp_exchange_t *x)
 {
-    ngx_msec_t               gone;
-    ngx_http_mcp_capture_t  *cap;
+    ngx_msec_t  gone;
 
-    cap = x->capture;
+    if (!x->keepalive && !x->ended && !x->answered) {
 
-    if (!cap->probed && !cap->ended && !cap->answered) {
+        x->keepalive = ngx_http_mcp_adapt_keepalive(x);
 
-        cap->probed = ngx_http_mcp_adapt_probe(x);
-
-        if (!cap->probed) {
-            ngx_http_mcp_exchange_set_timer(cap, NGX_HTTP_MCP_EXCHANGE_LONG);
+        if (!x->keepalive) {
+            ngx_http_mcp_exchange_set_timer(x, NGX_HTTP_MCP_EXCHANGE_LONG);
         }
     }
 
     if (x->total) {
-        gone = ngx_current_msec - cap->started;
+        gone = ngx_current_msec - x->started;
 
         if (gone >= x->total) {
             ngx_http_mcp_exchange_timed_out(x, "did not finish within",
@@ -812,18 +769,18 @@ ngx_http_mcp_exchange_timer(ngx_http_mcp_exchange_t *x)
             return;
         }
 
-        ngx_http_mcp_exchange_set_timer(cap, x->total - gone);
+        ngx_http_mcp_exchange_set_timer(x, x->total - gone);
     }
 
-    if (ngx_http_mcp_exchange_counts_silence(cap)) {
-        gone = ngx_current_msec - cap->alive;
+    if (ngx_http_mcp_exchange_counts_silence(x)) {
+        gone = ngx_current_msec - x->alive;
 
-        if (gone >= cap->timeout) {
-            ngx_http_mcp_exchange_timed_out(x, "was silent for", cap->timeout);
+        if (gone >= x->silence) {
+            ngx_http_mcp_exchange_timed_out(x, "was silent for", x->silence);
             return;
         }
 
-        ngx_http_mcp_exchange_set_timer(cap, cap->timeout - gone);
+        ngx_http_mcp_exchange_set_timer(x, x->silence - gone);
     }
 }
 
@@ -832,13 +789,10 @@ static void
 ngx_http_mcp_exchange_timed_out(ngx_http_mcp_exchange_t *x, char *what,
     ngx_msec_t timeout)
 {
-    char                    *action;
-    ngx_log_t               *log;
-    ngx_http_mcp_capture_t  *cap;
+    char       *action;
+    ngx_log_t  *log;
 
-    cap = x->capture;
-
-    if (cap->answered) {
+    if (x->answered) {
         ngx_http_mcp_capture_stop(x, NGX_HTTP_MCP_OK);
         return;
     }
@@ -862,17 +816,15 @@ ngx_http_mcp_exchange_timed_out(ngx_http_mcp_exchange_t *x, char *what,
 static void
 ngx_http_mcp_exchange_kill(ngx_http_mcp_exchange_t *x)
 {
-    ngx_http_request_t      *sr;
-    ngx_http_mcp_capture_t  *cap;
+    ngx_http_request_t  *sr;
 
     sr = x->sr;
-    cap = x->capture;
 
-    if (sr == NULL || cap->ended) {
+    if (sr == NULL || x->ended) {
         return;
     }
 
-    cap->ended = 1;
+    x->ended = 1;
 
     if (sr->upstream_states) {
         sr->main->upstream_states = sr->upstream_states;
@@ -886,8 +838,8 @@ ngx_http_mcp_exchange_kill(ngx_http_mcp_exchange_t *x)
         return;
     }
 
-    if (cap->delay && cap->delay->timer_set) {
-        ngx_del_timer(cap->delay);
+    if (x->delay && x->delay->timer_set) {
+        ngx_del_timer(x->delay);
 
         ngx_http_mcp_exchange_drop(sr);
         return;
@@ -918,12 +870,9 @@ ngx_http_mcp_exchange_drop(ngx_http_request_t *sr)
 static ngx_http_mcp_outcome_e
 ngx_http_mcp_exchange_outcome(ngx_http_mcp_exchange_t *x)
 {
-    ngx_uint_t               level;
-    ngx_http_mcp_capture_t  *cap;
+    ngx_uint_t  level;
 
-    cap = x->capture;
-
-    if (!cap->header) {
+    if (!x->header) {
         return ngx_http_mcp_exchange_outcome_no_header(x);
     }
 
@@ -939,36 +888,34 @@ ngx_http_mcp_exchange_outcome(ngx_http_mcp_exchange_t *x)
         return NGX_HTTP_MCP_STATUS;
     }
 
-    if (!cap->last) {
+    if (!x->last) {
 
         /* a stream that carried nothing is opened again and loses nothing */
 
-        level = (x->method == NGX_HTTP_GET && !x->feed && cap->received == 0)
+        level = (x->method == NGX_HTTP_GET && !x->feed && x->received == 0)
                 ? NGX_LOG_INFO : x->level;
 
         ngx_log_error(level, x->r->connection->log, 0,
                       "mcp upstream \"%V\" cut its response after %uz bytes",
-                      &x->name, cap->received);
+                      &x->name, x->received);
 
         return NGX_HTTP_MCP_CUT;
     }
 
-    return cap->refused ? NGX_HTTP_MCP_BAD : NGX_HTTP_MCP_OK;
+    return x->refused ? NGX_HTTP_MCP_BAD : NGX_HTTP_MCP_OK;
 }
 
 
 static ngx_http_mcp_outcome_e
 ngx_http_mcp_exchange_outcome_no_header(ngx_http_mcp_exchange_t *x)
 {
-    ngx_log_t               *log;
-    ngx_http_upstream_t     *u;
-    ngx_http_mcp_capture_t  *cap;
+    ngx_log_t            *log;
+    ngx_http_upstream_t  *u;
 
-    cap = x->capture;
     log = x->r->connection->log;
     u = x->sr->upstream;
 
-    switch (cap->rc) {
+    switch (x->rc) {
 
     case NGX_HTTP_GATEWAY_TIME_OUT:
         ngx_log_error(x->level, log, 0,
@@ -1002,20 +949,20 @@ ngx_http_mcp_exchange_outcome_no_header(ngx_http_mcp_exchange_t *x)
 
     default:
 
-        if (cap->rc == NGX_HTTP_CREATED || cap->rc == NGX_HTTP_NO_CONTENT) {
-            x->status = cap->rc;
+        if (x->rc == NGX_HTTP_CREATED || x->rc == NGX_HTTP_NO_CONTENT) {
+            x->status = x->rc;
             x->body = NGX_HTTP_MCP_BODY_NONE;
             return NGX_HTTP_MCP_OK;
         }
 
-        if (cap->rc >= NGX_HTTP_SPECIAL_RESPONSE) {
-            x->status = cap->rc;
+        if (x->rc >= NGX_HTTP_SPECIAL_RESPONSE) {
+            x->status = x->rc;
             x->body = NGX_HTTP_MCP_BODY_NONE;
 
             ngx_log_error(x->level, log, 0,
                           "mcp upstream \"%V\": location \"%V\" answered "
-                          "with status %i%s", &x->name, &x->uri, cap->rc,
-                          cap->rc == NGX_HTTP_REQUEST_ENTITY_TOO_LARGE
+                          "with status %i%s", &x->name, &x->uri, x->rc,
+                          x->rc == NGX_HTTP_REQUEST_ENTITY_TOO_LARGE
                           ? "; raise \"client_max_body_size\" there" : "");
 
             return NGX_HTTP_MCP_STATUS;
@@ -1039,10 +986,6 @@ static void
 ngx_http_mcp_exchange_complete(ngx_http_mcp_exchange_t *x,
     ngx_http_mcp_outcome_e outcome)
 {
-    ngx_http_mcp_capture_t  *cap;
-
-    cap = x->capture;
-
     ngx_http_set_log_request(x->r->connection->log, x->r);
     x->r->connection->log->action = NULL;
 
@@ -1054,7 +997,7 @@ ngx_http_mcp_exchange_complete(ngx_http_mcp_exchange_t *x,
         ngx_http_mcp_capture_open(x);
     }
 
-    ngx_http_mcp_exchange_release(cap);
+    ngx_http_mcp_exchange_release(x);
 
     ngx_http_mcp_exchange_count(x, outcome);
 
@@ -1066,14 +1009,11 @@ static void
 ngx_http_mcp_exchange_count(ngx_http_mcp_exchange_t *x,
     ngx_http_mcp_outcome_e outcome)
 {
-    ngx_uint_t               method;
-    ngx_http_mcp_capture_t  *cap;
+    ngx_uint_t  method;
 
     if (x->zone == NULL) {
         return;
     }
-
-    cap = x->capture;
 
     ngx_mcp_count(x->zone, ngx_http_mcp_exchange_outcomes[outcome].counter, 1);
 
@@ -1099,34 +1039,34 @@ ngx_http_mcp_exchange_count(ngx_http_mcp_exchange_t *x,
 
     ngx_mcp_metric_add(x->zone, x->metric, x->endpoint, &x->name, method,
                        ngx_http_mcp_exchange_outcomes[outcome].outcome,
-                       ngx_current_msec - cap->started);
+                       ngx_current_msec - x->started);
 }
 
 
 static void
-ngx_http_mcp_exchange_release(ngx_http_mcp_capture_t *cap)
+ngx_http_mcp_exchange_release(ngx_http_mcp_exchange_t *x)
 {
-    cap->done = 1;
+    x->done = 1;
 
-    if (cap->event.timer_set) {
-        ngx_del_timer(&cap->event);
+    if (x->event.timer_set) {
+        ngx_del_timer(&x->event);
     }
 
-    if (cap->delay && cap->delay->timer_set) {
-        ngx_del_timer(cap->delay);
+    if (x->delay && x->delay->timer_set) {
+        ngx_del_timer(x->delay);
     }
 
-    if (cap->event.posted) {
-        ngx_delete_posted_event(&cap->event);
+    if (x->event.posted) {
+        ngx_delete_posted_event(&x->event);
     }
 
-    if (cap->mode == NGX_HTTP_MCP_PARSE) {
-        cap->mode = NGX_HTTP_MCP_DROP;
-        ngx_mcp_sse_free(cap->exchange->sse);
+    if (x->mode == NGX_HTTP_MCP_PARSE) {
+        x->mode = NGX_HTTP_MCP_DROP;
+        ngx_mcp_sse_free(x->sse);
 
-    } else if (cap->mode == NGX_HTTP_MCP_SPLIT) {
-        cap->mode = NGX_HTTP_MCP_DROP;
-        ngx_mcp_lines_free(cap->exchange->lines);
+    } else if (x->mode == NGX_HTTP_MCP_SPLIT) {
+        x->mode = NGX_HTTP_MCP_DROP;
+        ngx_mcp_lines_free(x->lines);
     }
 }
 
@@ -1134,16 +1074,12 @@ ngx_http_mcp_exchange_release(ngx_http_mcp_capture_t *cap)
 static void
 ngx_http_mcp_exchange_cleanup(void *data)
 {
-    ngx_http_mcp_capture_t *cap = data;
+    ngx_http_mcp_exchange_t *x = data;
 
-    ngx_http_mcp_exchange_t  *x;
-
-    x = cap->exchange;
-
-    if (!cap->done && x->sr) {
-        ngx_http_mcp_exchange_count(x, cap->answered ? NGX_HTTP_MCP_OK
-                                                     : NGX_HTTP_MCP_ABORTED);
+    if (!x->done && x->sr) {
+        ngx_http_mcp_exchange_count(x, x->answered ? NGX_HTTP_MCP_OK
+                                                   : NGX_HTTP_MCP_ABORTED);
     }
 
-    ngx_http_mcp_exchange_release(cap);
+    ngx_http_mcp_exchange_release(x);
 }

@@ -109,6 +109,18 @@ typedef struct {
 } ngx_http_mcp_scope_t;
 
 
+/* the treatment of the bytes of the body */
+
+typedef enum {
+    NGX_HTTP_MCP_DROP = 0,      /* ignored */
+    NGX_HTTP_MCP_GATHER,        /* gathered to one message */
+    NGX_HTTP_MCP_COLLECT,       /* kept in pieces until the end has come */
+    NGX_HTTP_MCP_PASS,          /* given to piece() */
+    NGX_HTTP_MCP_PARSE,         /* parsed as SSE */
+    NGX_HTTP_MCP_SPLIT          /* split into lines */
+} ngx_http_mcp_mode_e;
+
+
 struct ngx_http_mcp_exchange_s {
     /*
      * in: set by the caller after ngx_http_mcp_exchange_create().  What they
@@ -117,6 +129,11 @@ struct ngx_http_mcp_exchange_s {
     ngx_http_request_t                *r;
     ngx_http_mcp_exchange_handlers_t  *handlers;
     void                              *data;
+
+    /* debug builds log the fd of what a timer's data points to, and look for
+       it where ngx_connection_t has it: -1 */
+    ngx_socket_t                       fd;
+
     ngx_http_mcp_scope_t              *scope;
     ngx_mcp_zone_t                    *zone;        /* NULL: no counters */
     ngx_mcp_metric_t                  *metric;      /* NULL: the same */
@@ -177,7 +194,76 @@ struct ngx_http_mcp_exchange_s {
 
     /* private */
     ngx_http_request_t                *sr;
-    void                              *capture;
+    ngx_pool_t                        *pool;        /* of the exchange */
+    ngx_chain_t                       *in;          /* received, not processed
+                                                       yet */
+    ngx_chain_t                      **last_in;
+    ngx_event_t                        event;       /* posted; its timer checks
+                                                       both time-outs */
+    ngx_event_t                       *delay;       /* by limit_req; or NULL */
+    ngx_uint_t                         limit_req;   /* limit_req_status of the
+                                                       main request then */
+    ngx_uint_t                         limit_conn;  /* limit_conn_status,
+                                                       likewise */
+    ngx_http_request_body_t            request_body;  /* of the subrequest */
+    u_char                             length_text[NGX_SIZE_T_LEN];
+    ngx_http_post_subrequest_t         post;
+    ngx_http_handler_pt                content;     /* content handler of the
+                                                       subrequest's location */
+    ngx_msec_t                         silence;     /* that is allowed, ms; 0:
+                                                       any */
+    ngx_msec_t                         alive;       /* time of the last sign of
+                                                       life */
+    ngx_msec_t                         started;     /* time of the start */
+    ngx_uint_t                         mode;        /* ngx_http_mcp_mode_e */
+    off_t                              length;      /* of the body, -1: not
+                                                       known */
+    size_t                             received;    /* bytes of the body so far
+                                                       */
+    u_char                            *text;        /* the gathered body, */
+    size_t                             len;         /* its length */
+    size_t                             size;        /* and its room */
+    ngx_chain_t                       *pieces;      /* the collected body */
+    ngx_chain_t                      **last_piece;
+    ngx_buf_t                         *piece;       /* the last of them, or
+                                                       NULL */
+    ngx_int_t                          rc;          /* result of the subrequest
+                                                       */
+    ngx_http_mcp_outcome_e             outcome;     /* for done(), if stop is
+                                                       set */
+
+    unsigned                           header:1;    /* the response's header
+                                                       came */
+    unsigned                           opened:1;    /* header() was called */
+    unsigned                           delivered:1;  /* message() or piece()
+                                                        was called */
+    unsigned                           scanned:1;   /* the first buffer of "in"
+                                                       was scanned */
+    unsigned                           last:1;      /* no more will come */
+    unsigned                           finished:1;  /* the body was processed
+                                                       to its end */
+    unsigned                           refused:1;   /* the content type of the
+                                                       body is not accepted */
+    unsigned                           keepalive:1;  /* TCP keep-alive of a
+                                                        silent connection is
+                                                        set */
+    unsigned                           left_out:1;  /* an event was left out;
+                                                       this is logged once */
+    unsigned                           held:1;      /* paused until it is
+                                                       resumed */
+    unsigned                           resumed:1;   /* go on after a pause */
+    unsigned                           read_timer:1;  /* the read timer of
+                                                         nginx's upstream
+                                                         measures the silence,
+                                                         not that of the
+                                                         exchange */
+    unsigned                           ended:1;     /* the subrequest has ended
+                                                       */
+    unsigned                           answered:1;  /* the rest is of no
+                                                       interest */
+    unsigned                           stop:1;      /* to be ended early */
+    unsigned                           done:1;      /* done() was called, or r
+                                                       died */
 };
 
 

@@ -202,11 +202,8 @@ ngx_http_mcp_failure_compose(ngx_http_mcp_exchange_t *x,
     ngx_http_mcp_outcome_e outcome, ngx_str_t *answer, ngx_pool_t *pool,
     ngx_str_t *why)
 {
-    u_char                  *p;
-    ngx_str_t               *theirs;
-    ngx_http_mcp_capture_t  *cap;
-
-    cap = x->capture;
+    u_char     *p;
+    ngx_str_t  *theirs;
 
     p = ngx_pnalloc(pool, 128 + answer->len
                           + 4 * NGX_HTTP_MCP_FAILURE_TEXT);
@@ -220,7 +217,7 @@ ngx_http_mcp_failure_compose(ngx_http_mcp_exchange_t *x,
 
     case NGX_HTTP_MCP_TIMEOUT:
         p = ngx_sprintf(p, "the upstream did not answer within %Mms",
-                        ngx_current_msec - cap->started);
+                        ngx_current_msec - x->started);
         break;
 
     case NGX_HTTP_MCP_STATUS:

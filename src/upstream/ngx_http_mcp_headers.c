@@ -303,7 +303,7 @@ ngx_http_mcp_headers_content(ngx_http_mcp_exchange_t *x,
         value = r->headers_in.content_length->value;
 
     } else {
-        p = ((ngx_http_mcp_capture_t *) x->capture)->body_len;
+        p = x->length_text;
 
         value.data = p;
         value.len = ngx_sprintf(p, "%uz", x->request_len) - p;
