@@ -121,24 +121,18 @@ static const char *ngx_http_mcp_feed_limit(const char *why);
 
 
 ngx_http_mcp_reader_kind_t  ngx_http_mcp_feed_readers = {
-    ngx_string("feed"),
-    ngx_http_mcp_feed_create,
-    ngx_http_mcp_feed_held,
-    ngx_http_mcp_feed_signaled,
-    ngx_http_mcp_feed_tick,
-    NULL,                                  /* replaced */
-    NULL,                                  /* wanted */
-    ngx_http_mcp_feed_attempt,
-    NULL,                                  /* filter */
-    NULL,                                  /* acknowledged */
-    NULL,                                  /* asked */
-    ngx_http_mcp_feed_opened,
-    ngx_http_mcp_feed_event,
-    ngx_http_mcp_feed_gap,
-    ngx_http_mcp_feed_broken,
-    ngx_http_mcp_feed_stopped,
-    ngx_http_mcp_feed_ended,
-    { NULL, NULL }
+    .name = ngx_string("feed"),
+    .create = ngx_http_mcp_feed_create,
+    .held = ngx_http_mcp_feed_held,
+    .signaled = ngx_http_mcp_feed_signaled,
+    .tick = ngx_http_mcp_feed_tick,
+    .request = ngx_http_mcp_feed_attempt,
+    .opened = ngx_http_mcp_feed_opened,
+    .event = ngx_http_mcp_feed_event,
+    .gap = ngx_http_mcp_feed_gap,
+    .broken = ngx_http_mcp_feed_broken,
+    .stopped = ngx_http_mcp_feed_stopped,
+    .ended = ngx_http_mcp_feed_ended
 };
 
 

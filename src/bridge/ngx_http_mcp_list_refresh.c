@@ -78,11 +78,11 @@ static void ngx_http_mcp_list_refresh_notify(ngx_mcp_zone_t *zone,
 
 
 static ngx_http_mcp_shared_handlers_t  ngx_http_mcp_list_refresh_handlers = {
-    ngx_http_mcp_list_refresh_held,
-    ngx_http_mcp_list_refresh_signaled,
-    ngx_http_mcp_list_refresh_changed,
-    ngx_http_mcp_list_refresh_replaced,
-    ngx_http_mcp_list_refresh_lost
+    .held = ngx_http_mcp_list_refresh_held,
+    .signaled = ngx_http_mcp_list_refresh_signaled,
+    .changed = ngx_http_mcp_list_refresh_changed,
+    .replaced = ngx_http_mcp_list_refresh_replaced,
+    .lost = ngx_http_mcp_list_refresh_lost
 };
 
 

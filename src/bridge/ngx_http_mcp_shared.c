@@ -142,24 +142,22 @@ static void ngx_http_mcp_interest_done(ngx_http_mcp_shared_t *us,
 
 
 ngx_http_mcp_reader_kind_t  ngx_http_mcp_shared_readers = {
-    ngx_string("own"),
-    ngx_http_mcp_shared_create,
-    ngx_http_mcp_shared_held,
-    ngx_http_mcp_shared_signaled,
-    ngx_http_mcp_shared_tick,
-    ngx_http_mcp_shared_replaced,
-    ngx_http_mcp_shared_wanted,
-    NULL,                                  /* request */
-    ngx_http_mcp_shared_filter,
-    ngx_http_mcp_shared_acknowledged,
-    ngx_http_mcp_shared_requested,
-    ngx_http_mcp_shared_opened,
-    ngx_http_mcp_shared_event,
-    ngx_http_mcp_shared_gap,
-    ngx_http_mcp_shared_broken,
-    ngx_http_mcp_shared_stopped,
-    ngx_http_mcp_shared_ended,
-    { NULL, NULL }
+    .name = ngx_string("own"),
+    .create = ngx_http_mcp_shared_create,
+    .held = ngx_http_mcp_shared_held,
+    .signaled = ngx_http_mcp_shared_signaled,
+    .tick = ngx_http_mcp_shared_tick,
+    .replaced = ngx_http_mcp_shared_replaced,
+    .wanted = ngx_http_mcp_shared_wanted,
+    .filter = ngx_http_mcp_shared_filter,
+    .acknowledged = ngx_http_mcp_shared_acknowledged,
+    .before_open = ngx_http_mcp_shared_requested,
+    .opened = ngx_http_mcp_shared_opened,
+    .event = ngx_http_mcp_shared_event,
+    .gap = ngx_http_mcp_shared_gap,
+    .broken = ngx_http_mcp_shared_broken,
+    .stopped = ngx_http_mcp_shared_stopped,
+    .ended = ngx_http_mcp_shared_ended
 };
 
 

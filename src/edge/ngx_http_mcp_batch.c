@@ -86,8 +86,8 @@ static ngx_int_t ngx_http_mcp_batch_send(ngx_http_mcp_batch_t *batch);
 
 
 static ngx_http_mcp_call_batch_t  ngx_http_mcp_batch_handlers = {
-    ngx_http_mcp_batch_call_answer,
-    ngx_http_mcp_batch_call_done
+    .answer = ngx_http_mcp_batch_call_answer,
+    .done = ngx_http_mcp_batch_call_done
 };
 
 

@@ -80,14 +80,9 @@ static void ngx_http_mcp_continue_end(ngx_http_mcp_continue_t *cont,
 /* the answerer for a parked call, of this or another worker */
 
 ngx_http_mcp_answerer_t  ngx_http_mcp_call_continue = {
-    ngx_http_mcp_continue_start,
-    ngx_http_mcp_continue_stop,
-    NULL,                                  /* cancel */
-    ngx_http_mcp_continue_room,
-    NULL,                                  /* headers */
-    NULL,                                  /* wake */
-    0,                                     /* unresumable */
-    0                                      /* methods */
+    .start = ngx_http_mcp_continue_start,
+    .stop = ngx_http_mcp_continue_stop,
+    .room = ngx_http_mcp_continue_room
 };
 
 

@@ -122,27 +122,21 @@ static void ngx_http_mcp_sync_done(ngx_http_mcp_upstream_request_t *ureq,
 /* the answerer for upstreams */
 
 ngx_http_mcp_answerer_t  ngx_http_mcp_call_forward = {
-    ngx_http_mcp_forward_start,
-    ngx_http_mcp_forward_stop,
-    ngx_http_mcp_forward_cancel,
-    ngx_http_mcp_forward_room,
-    ngx_http_mcp_forward_headers,
-    ngx_http_mcp_forward_wake,
-    0,                                     /* unresumable */
-    0                                      /* methods */
+    .start = ngx_http_mcp_forward_start,
+    .stop = ngx_http_mcp_forward_stop,
+    .cancel = ngx_http_mcp_forward_cancel,
+    .room = ngx_http_mcp_forward_room,
+    .headers = ngx_http_mcp_forward_headers,
+    .wake = ngx_http_mcp_forward_wake
 };
 
 /* the answerer for a call that is sent, but that the module answers itself */
 
 static ngx_http_mcp_answerer_t  ngx_http_mcp_call_syncing = {
-    NULL,
-    ngx_http_mcp_forward_stop,
-    ngx_http_mcp_forward_cancel,
-    ngx_http_mcp_forward_room,
-    NULL,
-    ngx_http_mcp_forward_wake,
-    0,                                     /* unresumable */
-    0                                      /* methods */
+    .stop = ngx_http_mcp_forward_stop,
+    .cancel = ngx_http_mcp_forward_cancel,
+    .room = ngx_http_mcp_forward_room,
+    .wake = ngx_http_mcp_forward_wake
 };
 
 

@@ -105,14 +105,9 @@ static ngx_int_t ngx_http_mcp_gather_look_up(ngx_http_mcp_call_t *call,
 /* the answerer for lists of several upstreams, in the client's own sessions */
 
 static ngx_http_mcp_answerer_t  ngx_http_mcp_call_gathering = {
-    NULL,
-    ngx_http_mcp_gather_stop,
-    ngx_http_mcp_gather_cancel,
-    NULL,
-    ngx_http_mcp_gather_headers,
-    NULL,
-    0,                                     /* unresumable */
-    0                                      /* methods */
+    .stop = ngx_http_mcp_gather_stop,
+    .cancel = ngx_http_mcp_gather_cancel,
+    .headers = ngx_http_mcp_gather_headers
 };
 
 

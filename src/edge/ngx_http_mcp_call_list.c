@@ -55,14 +55,9 @@ static void ngx_http_mcp_list_again(ngx_http_mcp_call_t *call,
 /* the answerer for cached lists */
 
 ngx_http_mcp_answerer_t  ngx_http_mcp_call_list = {
-    ngx_http_mcp_list_start,
-    ngx_http_mcp_list_stop,
-    NULL,
-    NULL,
-    NULL,
-    NULL,
-    0,                                     /* unresumable */
-    NGX_HTTP_MCP_METHODS_LIST
+    .start = ngx_http_mcp_list_start,
+    .stop = ngx_http_mcp_list_stop,
+    .methods = NGX_HTTP_MCP_METHODS_LIST
 };
 
 

@@ -48,43 +48,26 @@ static void ngx_http_mcp_wait_ready(ngx_http_mcp_wait_t *w, ngx_int_t rc);
 /* the answerer for the module's own tools, topics and lists, and log levels */
 
 ngx_http_mcp_answerer_t  ngx_http_mcp_call_local = {
-    ngx_http_mcp_local_start,
-    ngx_http_mcp_local_stop,
-    NULL,
-    NULL,
-    NULL,
-    NULL,
-    0,                                     /* unresumable */
-    NGX_HTTP_MCP_METHODS_LIST
-    | NGX_HTTP_MCP_METHOD(NGX_MCP_METHOD_SET_LEVEL)
-    | NGX_HTTP_MCP_METHOD(NGX_MCP_METHOD_TOOLS_CALL)
-    | NGX_HTTP_MCP_METHOD(NGX_MCP_METHOD_RESOURCES_READ)
+    .start = ngx_http_mcp_local_start,
+    .stop = ngx_http_mcp_local_stop,
+    .methods = NGX_HTTP_MCP_METHODS_LIST
+        | NGX_HTTP_MCP_METHOD(NGX_MCP_METHOD_SET_LEVEL)
+        | NGX_HTTP_MCP_METHOD(NGX_MCP_METHOD_TOOLS_CALL)
+        | NGX_HTTP_MCP_METHOD(NGX_MCP_METHOD_RESOURCES_READ)
 };
 
 /* the answerer for logging/setLevel, of which upstreams are told */
 
 static ngx_http_mcp_answerer_t  ngx_http_mcp_call_level = {
-    NULL,
-    ngx_http_mcp_level_stop,
-    ngx_http_mcp_level_cancel,
-    NULL,
-    NULL,
-    NULL,
-    0,                                     /* unresumable */
-    0                                      /* methods */
+    .stop = ngx_http_mcp_level_stop,
+    .cancel = ngx_http_mcp_level_cancel
 };
 
 /* the answerer for the tool wait_for_event while it waits */
 
 static ngx_http_mcp_answerer_t  ngx_http_mcp_call_waiting = {
-    NULL,
-    ngx_http_mcp_wait_abort,
-    NULL,
-    NULL,
-    NULL,
-    NULL,
-    1,                                     /* unresumable */
-    0                                      /* methods */
+    .stop = ngx_http_mcp_wait_abort,
+    .unresumable = 1
 };
 
 

@@ -39,28 +39,16 @@ static void ngx_http_mcp_feeds_done(void *data);
 /* the answerer for resources/subscribe and resources/unsubscribe */
 
 ngx_http_mcp_answerer_t  ngx_http_mcp_call_subscription = {
-    ngx_http_mcp_subscription_start,
-    ngx_http_mcp_subscription_stop,
-    NULL,
-    NULL,
-    NULL,
-    NULL,
-    0,                                     /* unresumable */
-    NGX_HTTP_MCP_METHOD(NGX_MCP_METHOD_SUBSCRIBE)
-    | NGX_HTTP_MCP_METHOD(NGX_MCP_METHOD_UNSUBSCRIBE)
+    .start = ngx_http_mcp_subscription_start,
+    .stop = ngx_http_mcp_subscription_stop,
+    .methods = NGX_HTTP_MCP_METHOD(NGX_MCP_METHOD_SUBSCRIBE)
+        | NGX_HTTP_MCP_METHOD(NGX_MCP_METHOD_UNSUBSCRIBE)
 };
 
 /* the answerer while the feeds of a topic are being connected */
 
 static ngx_http_mcp_answerer_t  ngx_http_mcp_call_feeds = {
-    NULL,
-    ngx_http_mcp_feeds_stop,
-    NULL,
-    NULL,
-    NULL,
-    NULL,
-    0,                                     /* unresumable */
-    0                                      /* methods */
+    .stop = ngx_http_mcp_feeds_stop
 };
 
 

@@ -47,29 +47,20 @@ static u_char *ngx_http_mcp_legacy_client_retry(u_char *p, ngx_msec_t time);
 
 
 ngx_http_mcp_client_t  ngx_http_mcp_client_legacy = {
-    ngx_string("GET, POST, DELETE"),
-    0,                                     /* sessionless */
-    NULL,                                  /* is */
-    NULL,                                  /* scanned */
-    ngx_http_mcp_legacy_client_post,
-    ngx_http_mcp_legacy_client_get,
-    ngx_http_mcp_legacy_client_delete,
-    ngx_http_mcp_legacy_client_version,
-    ngx_http_mcp_legacy_client_negotiate,
-    NULL,                                  /* status */
-    ngx_mcp_error_compose,
-    ngx_http_mcp_legacy_client_result,
-    NULL,                                  /* stamp */
-    NULL,                                  /* answer */
-    NULL,                                  /* pass */
-    NULL,                                  /* offer */
-    ngx_http_mcp_legacy_client_server_request,
-    NGX_MCP_2025_11_25,                    /* resumes */
-    ngx_http_mcp_legacy_client_begin,
-    ngx_http_mcp_legacy_client_event,
-    ngx_http_mcp_legacy_client_retry,
-    ngx_http_mcp_call_input_ask,
-    NULL                                   /* round */
+    .methods = ngx_string("GET, POST, DELETE"),
+    .post = ngx_http_mcp_legacy_client_post,
+    .get = ngx_http_mcp_legacy_client_get,
+    .delete = ngx_http_mcp_legacy_client_delete,
+    .version = ngx_http_mcp_legacy_client_version,
+    .negotiate = ngx_http_mcp_legacy_client_negotiate,
+    .error = ngx_mcp_error_compose,
+    .result = ngx_http_mcp_legacy_client_result,
+    .server_request = ngx_http_mcp_legacy_client_server_request,
+    .resumes = NGX_MCP_2025_11_25,
+    .begin = ngx_http_mcp_legacy_client_begin,
+    .event = ngx_http_mcp_legacy_client_event,
+    .retry = ngx_http_mcp_legacy_client_retry,
+    .input = ngx_http_mcp_call_input_ask
 };
 
 

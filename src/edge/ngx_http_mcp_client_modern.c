@@ -109,29 +109,26 @@ static ngx_str_t ngx_http_mcp_modern_client_round(ngx_http_mcp_call_t *call,
 
 
 ngx_http_mcp_client_t  ngx_http_mcp_client_modern = {
-    ngx_string("POST"),
-    1,                                     /* sessionless */
-    ngx_http_mcp_modern_client_is,
-    ngx_http_mcp_modern_client_scanned,
-    ngx_http_mcp_modern_client_post,
-    NULL,                                  /* get */
-    NULL,                                  /* delete */
-    ngx_http_mcp_modern_client_version,
-    ngx_http_mcp_modern_client_negotiate,
-    ngx_http_mcp_modern_client_status,
-    ngx_http_mcp_modern_client_error,
-    ngx_http_mcp_modern_client_result,
-    ngx_http_mcp_modern_client_stamp,
-    ngx_http_mcp_modern_client_answer,
-    ngx_http_mcp_modern_client_pass,
-    ngx_http_mcp_modern_client_offer,
-    ngx_http_mcp_modern_client_server_request,
-    NGX_MCP_REVISION_UNKNOWN,              /* resumes */
-    ngx_http_mcp_modern_client_begin,
-    ngx_http_mcp_modern_client_event,
-    NULL,                                  /* retry */
-    ngx_http_mcp_modern_client_input,
-    ngx_http_mcp_modern_client_round
+    .methods = ngx_string("POST"),
+    .sessionless = 1,
+    .is = ngx_http_mcp_modern_client_is,
+    .scanned = ngx_http_mcp_modern_client_scanned,
+    .post = ngx_http_mcp_modern_client_post,
+    .version = ngx_http_mcp_modern_client_version,
+    .negotiate = ngx_http_mcp_modern_client_negotiate,
+    .status = ngx_http_mcp_modern_client_status,
+    .error = ngx_http_mcp_modern_client_error,
+    .result = ngx_http_mcp_modern_client_result,
+    .stamp = ngx_http_mcp_modern_client_stamp,
+    .answer = ngx_http_mcp_modern_client_answer,
+    .pass = ngx_http_mcp_modern_client_pass,
+    .offer = ngx_http_mcp_modern_client_offer,
+    .server_request = ngx_http_mcp_modern_client_server_request,
+    .resumes = NGX_MCP_REVISION_UNKNOWN,
+    .begin = ngx_http_mcp_modern_client_begin,
+    .event = ngx_http_mcp_modern_client_event,
+    .input = ngx_http_mcp_modern_client_input,
+    .round = ngx_http_mcp_modern_client_round
 };
 
 

@@ -63,10 +63,8 @@ static size_t ngx_http_mcp_initialize_size(ngx_mcp_message_t *m);
 
 
 static ngx_http_mcp_exchange_handlers_t  ngx_http_mcp_initialize_handlers = {
-    NULL,
-    ngx_http_mcp_initialize_message,
-    NULL,
-    ngx_http_mcp_initialize_done
+    .message = ngx_http_mcp_initialize_message,
+    .done = ngx_http_mcp_initialize_done
 };
 
 

@@ -104,38 +104,31 @@ static void ngx_http_mcp_upstream_session_deleted(void *data);
 /* an MCP server with sessions, which are made by a handshake */
 
 ngx_http_mcp_manner_t  ngx_http_mcp_legacy = {
-    NGX_HTTP_MCP_LEGACY,
-    NGX_MCP_PROFILE_LEGACY,
-    1,                                     /* streams */
-    1,                                     /* sessions */
-    1,                                     /* updates */
-    0,                                     /* filters */
-    ngx_http_mcp_legacy_open,
-    ngx_http_mcp_legacy_head,
-    ngx_http_mcp_legacy_translate,
-    NULL,                                  /* done */
-    ngx_http_mcp_legacy_lost,
-    ngx_http_mcp_legacy_forgot,
-    NULL,                                  /* absent */
-    ngx_http_mcp_legacy_heal,
-    ngx_http_mcp_legacy_release,
-    ngx_http_mcp_legacy_end,
-    ngx_http_mcp_legacy_refused,
-    ngx_http_mcp_legacy_ask,
-    NULL,                                  /* answer */
-    ngx_http_mcp_legacy_probe,
-    NULL,                                  /* probe_head */
-    ngx_http_mcp_legacy_probe_result,
-    NULL,                                  /* probe_error */
-    ngx_http_mcp_legacy_probed
+    .protocol = NGX_HTTP_MCP_LEGACY,
+    .kind = NGX_MCP_PROFILE_LEGACY,
+    .streams = 1,
+    .sessions = 1,
+    .updates = 1,
+    .open = ngx_http_mcp_legacy_open,
+    .head = ngx_http_mcp_legacy_head,
+    .message = ngx_http_mcp_legacy_translate,
+    .lost = ngx_http_mcp_legacy_lost,
+    .forgot = ngx_http_mcp_legacy_forgot,
+    .heal = ngx_http_mcp_legacy_heal,
+    .release = ngx_http_mcp_legacy_release,
+    .end = ngx_http_mcp_legacy_end,
+    .refused = ngx_http_mcp_legacy_refused,
+    .ask = ngx_http_mcp_legacy_ask,
+    .probe = ngx_http_mcp_legacy_probe,
+    .probe_result = ngx_http_mcp_legacy_probe_result,
+    .probed = ngx_http_mcp_legacy_probed
 };
 
 
 static ngx_http_mcp_exchange_handlers_t  ngx_http_mcp_legacy_handlers = {
-    ngx_http_mcp_legacy_header,
-    ngx_http_mcp_legacy_message,
-    NULL,
-    ngx_http_mcp_legacy_done
+    .header = ngx_http_mcp_legacy_header,
+    .message = ngx_http_mcp_legacy_message,
+    .done = ngx_http_mcp_legacy_done
 };
 
 

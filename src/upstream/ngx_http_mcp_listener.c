@@ -53,24 +53,13 @@ static void ngx_http_mcp_listener_ended(ngx_http_mcp_reader_t *reader,
 
 
 ngx_http_mcp_reader_kind_t  ngx_http_mcp_listener_readers = {
-    ngx_null_string,
-    NULL,                                  /* create */
-    NULL,                                  /* held */
-    NULL,                                  /* signaled */
-    NULL,                                  /* tick */
-    NULL,                                  /* replaced */
-    ngx_http_mcp_listener_wanted,
-    ngx_http_mcp_listener_request,
-    NULL,                                  /* filter */
-    NULL,                                  /* acknowledged */
-    NULL,                                  /* before_open */
-    ngx_http_mcp_listener_opened,
-    ngx_http_mcp_listener_event,
-    NULL,                                  /* gap */
-    ngx_http_mcp_listener_disconnected,
-    ngx_http_mcp_listener_stopped,
-    ngx_http_mcp_listener_ended,
-    { NULL, NULL }
+    .wanted = ngx_http_mcp_listener_wanted,
+    .request = ngx_http_mcp_listener_request,
+    .opened = ngx_http_mcp_listener_opened,
+    .event = ngx_http_mcp_listener_event,
+    .broken = ngx_http_mcp_listener_disconnected,
+    .stopped = ngx_http_mcp_listener_stopped,
+    .ended = ngx_http_mcp_listener_ended
 };
 
 

@@ -21,30 +21,11 @@ static ngx_uint_t ngx_http_mcp_events_refused(
 /* a backend that sends events (mcp_events): a GET stream is all it has */
 
 static ngx_http_mcp_manner_t  ngx_http_mcp_events = {
-    NGX_HTTP_MCP_EVENTS,
-    NGX_MCP_PROFILE_UNKNOWN,
-    1,                                     /* streams */
-    0,                                     /* sessions */
-    0,                                     /* updates */
-    0,                                     /* filters */
-    NULL,                                  /* open */
-    ngx_http_mcp_events_head,
-    NULL,                                  /* message */
-    NULL,                                  /* done */
-    NULL,                                  /* lost */
-    NULL,                                  /* forgot */
-    NULL,                                  /* absent */
-    NULL,                                  /* heal */
-    NULL,                                  /* release */
-    NULL,                                  /* end */
-    ngx_http_mcp_events_refused,
-    NULL,                                  /* ask */
-    NULL,                                  /* answer */
-    NULL,                                  /* probe */
-    NULL,                                  /* probe_head */
-    NULL,                                  /* probe_result */
-    NULL,                                  /* probe_error */
-    NULL                                   /* probed */
+    .protocol = NGX_HTTP_MCP_EVENTS,
+    .kind = NGX_MCP_PROFILE_UNKNOWN,
+    .streams = 1,
+    .head = ngx_http_mcp_events_head,
+    .refused = ngx_http_mcp_events_refused
 };
 
 

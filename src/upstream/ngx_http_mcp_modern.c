@@ -144,38 +144,30 @@ static void ngx_http_mcp_modern_probed(ngx_http_mcp_probe_t *probe,
  */
 
 ngx_http_mcp_manner_t  ngx_http_mcp_modern = {
-    NGX_HTTP_MCP_MODERN,
-    NGX_MCP_PROFILE_MODERN,
-    0,                                     /* streams */
-    0,                                     /* sessions */
-    1,                                     /* updates */
-    1,                                     /* filters */
-    ngx_http_mcp_modern_open,
-    ngx_http_mcp_modern_head,
-    ngx_http_mcp_modern_message,
-    ngx_http_mcp_modern_done,
-    ngx_http_mcp_upstream_request_refused,
-    NULL,                                  /* forgot */
-    NULL,                                  /* absent */
-    ngx_http_mcp_modern_heal,
-    NULL,                                  /* release */
-    NULL,                                  /* end */
-    ngx_http_mcp_modern_refused,
-    ngx_http_mcp_modern_ask,
-    ngx_mcp_modern_discovered,
-    ngx_http_mcp_modern_probe,
-    ngx_http_mcp_modern_probe_head,
-    ngx_http_mcp_modern_probe_result,
-    ngx_http_mcp_modern_probe_error,
-    ngx_http_mcp_modern_probed
+    .protocol = NGX_HTTP_MCP_MODERN,
+    .kind = NGX_MCP_PROFILE_MODERN,
+    .updates = 1,
+    .filters = 1,
+    .open = ngx_http_mcp_modern_open,
+    .head = ngx_http_mcp_modern_head,
+    .message = ngx_http_mcp_modern_message,
+    .done = ngx_http_mcp_modern_done,
+    .lost = ngx_http_mcp_upstream_request_refused,
+    .heal = ngx_http_mcp_modern_heal,
+    .refused = ngx_http_mcp_modern_refused,
+    .ask = ngx_http_mcp_modern_ask,
+    .answer = ngx_mcp_modern_discovered,
+    .probe = ngx_http_mcp_modern_probe,
+    .probe_head = ngx_http_mcp_modern_probe_head,
+    .probe_result = ngx_http_mcp_modern_probe_result,
+    .probe_error = ngx_http_mcp_modern_probe_error,
+    .probed = ngx_http_mcp_modern_probed
 };
 
 
 static ngx_http_mcp_exchange_handlers_t  ngx_http_mcp_modern_list_handlers = {
-    NULL,
-    ngx_http_mcp_modern_list_message,
-    NULL,
-    ngx_http_mcp_modern_list_done
+    .message = ngx_http_mcp_modern_list_message,
+    .done = ngx_http_mcp_modern_list_done
 };
 
 

@@ -37,10 +37,8 @@ static void ngx_http_mcp_probe_end(ngx_http_mcp_probe_t *probe);
 
 
 static ngx_http_mcp_exchange_handlers_t  ngx_http_mcp_probe_handlers = {
-    NULL,
-    ngx_http_mcp_probe_message,
-    NULL,
-    ngx_http_mcp_probe_done
+    .message = ngx_http_mcp_probe_message,
+    .done = ngx_http_mcp_probe_done
 };
 
 

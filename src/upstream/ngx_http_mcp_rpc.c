@@ -21,30 +21,14 @@ static ngx_int_t ngx_http_mcp_rpc_capabilities(ngx_http_mcp_probe_t *probe);
 /* a plain HTTP handler: neither a handshake nor sessions */
 
 ngx_http_mcp_manner_t  ngx_http_mcp_rpc = {
-    NGX_HTTP_MCP_RPC,
-    NGX_MCP_PROFILE_RPC,
-    0,                                     /* streams */
-    0,                                     /* sessions */
-    0,                                     /* updates */
-    0,                                     /* filters */
-    ngx_http_mcp_rpc_open,
-    NULL,                                  /* head */
-    NULL,                                  /* message */
-    NULL,                                  /* done */
-    ngx_http_mcp_upstream_request_refused,
-    NULL,                                  /* forgot */
-    ngx_http_mcp_status_absent,
-    ngx_http_mcp_rpc_heal,
-    NULL,                                  /* release */
-    NULL,                                  /* end */
-    NULL,                                  /* refused */
-    NULL,                                  /* ask */
-    NULL,                                  /* answer */
-    ngx_http_mcp_rpc_probe,
-    NULL,                                  /* probe_head */
-    NULL,                                  /* probe_result */
-    NULL,                                  /* probe_error */
-    ngx_http_mcp_rpc_probed
+    .protocol = NGX_HTTP_MCP_RPC,
+    .kind = NGX_MCP_PROFILE_RPC,
+    .open = ngx_http_mcp_rpc_open,
+    .lost = ngx_http_mcp_upstream_request_refused,
+    .absent = ngx_http_mcp_status_absent,
+    .heal = ngx_http_mcp_rpc_heal,
+    .probe = ngx_http_mcp_rpc_probe,
+    .probed = ngx_http_mcp_rpc_probed
 };
 
 

@@ -33,10 +33,7 @@ static void ngx_http_mcp_background_done(ngx_http_mcp_exchange_t *x,
 
 static ngx_http_mcp_exchange_handlers_t
     ngx_http_mcp_background_send_handlers = {
-    NULL,
-    NULL,
-    NULL,
-    ngx_http_mcp_background_done
+    .done = ngx_http_mcp_background_done
 };
 
 

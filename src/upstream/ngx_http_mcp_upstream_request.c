@@ -71,18 +71,17 @@ static void ngx_http_mcp_upstream_request_destroyed(void *data);
 
 static ngx_http_mcp_exchange_handlers_t
     ngx_http_mcp_upstream_request_handlers = {
-    ngx_http_mcp_upstream_request_header,
-    ngx_http_mcp_upstream_request_message,
-    NULL,
-    ngx_http_mcp_upstream_request_done
+    .header = ngx_http_mcp_upstream_request_header,
+    .message = ngx_http_mcp_upstream_request_message,
+    .done = ngx_http_mcp_upstream_request_done
 };
 
 static ngx_http_mcp_exchange_handlers_t
     ngx_http_mcp_upstream_request_piece_handlers = {
-    ngx_http_mcp_upstream_request_header,
-    ngx_http_mcp_upstream_request_message,
-    ngx_http_mcp_upstream_request_piece,
-    ngx_http_mcp_upstream_request_done
+    .header = ngx_http_mcp_upstream_request_header,
+    .message = ngx_http_mcp_upstream_request_message,
+    .piece = ngx_http_mcp_upstream_request_piece,
+    .done = ngx_http_mcp_upstream_request_done
 };
 
 
