@@ -173,11 +173,17 @@ refused(location => $_, qr/write a number from 1 to 1000000/)
 
 refused(location => $_, qr/write "mcp_session_limit NUMBER \[key=VALUE\]/)
     for 'mcp_session_limit x;', 'mcp_session_limit 1 $remote_addr;',
-        'mcp_session_limit -1;';
+        'mcp_session_limit -1;', 'mcp_session_limit key=$uri;';
 
 refused(location => $_, qr/write "mcp_event_buffer NUMBER \[SIZE\]/)
     for 'mcp_event_buffer 0;', 'mcp_event_buffer x;',
         'mcp_event_buffer 10 1m;', 'mcp_event_buffer 10 x;';
+
+refused(location => "$_ $_", qr/is duplicate/)
+    for 'mcp_batch on;', 'mcp_call_limit 2;', 'mcp_instructions x;',
+        'mcp_tenant x;', 'mcp_upstream_timeout 1s;', 'mcp_list_cache on;',
+        'mcp_state_key ' . 'x' x 32 . ';', 'mcp_allowed_origins any;',
+        'mcp_server_info name=a version=1;', 'mcp_event_buffer 9;';
 
 refused(location => "$_ maybe;", qr/it must be "on" or "off"/)
     for qw(mcp_cors mcp_stream_park mcp_batch);

@@ -31,6 +31,9 @@ my %given = (
 my $source = Mcp::Test::slurp_file("$root/src/edge/ngx_http_mcp_directives.c");
 my @directives = $source =~ /^    \{ ngx_string\("(mcp_\w+)"\),\n      NGX/mg;
 
+$source = Mcp::Test::slurp_file("$root/src/edge/ngx_http_mcp_conf.h");
+push @directives, $source =~ /^    SETTING\("(mcp_\w+)"/mg;
+
 $source = Mcp::Test::slurp_file("$root/src/edge/ngx_http_mcp_variables.c");
 
 my @variables = $source =~ /^    \{ ngx_string\("(mcp_\w+)"\)/mg;

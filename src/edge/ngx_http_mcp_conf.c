@@ -130,59 +130,28 @@ ngx_http_mcp_create_loc_conf(ngx_conf_t *cf)
         return NULL;
     }
 
-    /*
-     * set by ngx_pcalloc():
-     *
-     *     mlcf->endpoint = 0;
-     *     mlcf->zone = NULL;
-     *     mlcf->name = { 0, NULL };
-     *     mlcf->server_name = { 0, NULL };
-     *     mlcf->server_version = { 0, NULL };
-     *     mlcf->server_title = { 0, NULL };
-     *     mlcf->instructions = { 0, NULL };
-     *     mlcf->state_key = { 0, NULL };
-     *     mlcf->bridge.logger = { 0, NULL };
-     *     mlcf->bridge.lists_key = NULL;
-     *     mlcf->bridge.tools = 0;
-     *     mlcf->capabilities = 0;
-     *     mlcf->publish = NULL;
-     *     mlcf->status = NULL;
-     *     mlcf->tenant = NULL;
-     *     mlcf->bind = NULL;
-     *     mlcf->session_limit_key = NULL;
-     *     mlcf->origins_any = 0;
-     */
+    /* all else is set by ngx_pcalloc() */
 
     mlcf->upstreams = NGX_CONF_UNSET_PTR;
     mlcf->deny = NGX_CONF_UNSET_PTR;
     mlcf->bridge.feeds = NGX_CONF_UNSET_PTR;
     mlcf->bridge.invalidate = NGX_CONF_UNSET_PTR;
-    mlcf->bridge.coalesce = NGX_CONF_UNSET_MSEC;
     mlcf->bridge.lists = NGX_CONF_UNSET_UINT;
     mlcf->bridge.lists_ttl = NGX_CONF_UNSET_MSEC;
     mlcf->bridge.lists_max = NGX_CONF_UNSET_UINT;
     mlcf->bridge.lists_kinds = NGX_CONF_UNSET_UINT;
     mlcf->bridge.lists_warm = NGX_CONF_UNSET;
-    mlcf->bridge.topic_limit = NGX_CONF_UNSET_UINT;
     mlcf->origins = NGX_CONF_UNSET_PTR;
     mlcf->upstream_timeout = NGX_CONF_UNSET_MSEC;
     mlcf->upstream_total = NGX_CONF_UNSET_MSEC;
-    mlcf->session_timeout = NGX_CONF_UNSET_MSEC;
     mlcf->session_limit = NGX_CONF_UNSET_UINT;
-    mlcf->stream_limit = NGX_CONF_UNSET_UINT;
-    mlcf->batch = NGX_CONF_UNSET;
-    mlcf->call_limit = NGX_CONF_UNSET_UINT;
-    mlcf->subscription_limit = NGX_CONF_UNSET_UINT;
-    mlcf->stream_after = NGX_CONF_UNSET_MSEC;
-    mlcf->stream_heartbeat = NGX_CONF_UNSET_MSEC;
-    mlcf->stream_retry = NGX_CONF_UNSET_MSEC;
-    mlcf->stream_buffer = NGX_CONF_UNSET_SIZE;
-    mlcf->stream_park = NGX_CONF_UNSET;
     mlcf->event_max = NGX_CONF_UNSET_UINT;
     mlcf->event_size = NGX_CONF_UNSET_SIZE;
-    mlcf->message_limit = NGX_CONF_UNSET_SIZE;
-    mlcf->drain_time = NGX_CONF_UNSET_MSEC;
-    mlcf->cors = NGX_CONF_UNSET;
+
+#define NGX_HTTP_MCP_UNSET(name, member, kind, value)                         \
+    mlcf->member = NGX_CONF_UNSET;
+
+    NGX_HTTP_MCP_SETTINGS(NGX_HTTP_MCP_UNSET)
 
     return mlcf;
 }
@@ -289,27 +258,17 @@ ngx_http_mcp_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
                               0);
     ngx_conf_merge_msec_value(conf->upstream_total, prev->upstream_total,
                               3600000);
-    ngx_conf_merge_msec_value(conf->session_timeout, prev->session_timeout,
-                              1800000);
     ngx_conf_merge_uint_value(conf->session_limit, prev->session_limit, 0);
-    ngx_conf_merge_uint_value(conf->stream_limit, prev->stream_limit, 8);
-    ngx_conf_merge_value(conf->batch, prev->batch, 0);
-    ngx_conf_merge_uint_value(conf->call_limit, prev->call_limit, 64);
-    ngx_conf_merge_uint_value(conf->subscription_limit,
-                              prev->subscription_limit, 256);
-    ngx_conf_merge_msec_value(conf->stream_after, prev->stream_after, 5000);
-    ngx_conf_merge_msec_value(conf->stream_heartbeat, prev->stream_heartbeat,
-                              15000);
-    ngx_conf_merge_msec_value(conf->stream_retry, prev->stream_retry, 1000);
-    ngx_conf_merge_size_value(conf->stream_buffer, prev->stream_buffer,
-                              64 * 1024);
-    ngx_conf_merge_value(conf->stream_park, prev->stream_park, 1);
     ngx_conf_merge_uint_value(conf->event_max, prev->event_max, 256);
     ngx_conf_merge_size_value(conf->event_size, prev->event_size, 64 * 1024);
-    ngx_conf_merge_size_value(conf->message_limit, prev->message_limit,
-                              4 * 1024 * 1024);
-    ngx_conf_merge_msec_value(conf->drain_time, prev->drain_time, 2000);
-    ngx_conf_merge_value(conf->cors, prev->cors, 1);
+
+#define NGX_HTTP_MCP_MERGE(name, member, kind, value)                         \
+    if ((ngx_int_t) conf->member == NGX_CONF_UNSET) {                         \
+        conf->member = ((ngx_int_t) prev->member == NGX_CONF_UNSET)           \
+                       ? value : prev->member;                                \
+    }
+
+    NGX_HTTP_MCP_SETTINGS(NGX_HTTP_MCP_MERGE)
 
     if ((conf->endpoint || conf->publish || conf->status)
         && ngx_http_mcp_conf_names(cf, conf) != NGX_OK)
@@ -362,7 +321,6 @@ ngx_http_mcp_merge_bridge(ngx_http_mcp_bridge_t *conf,
     ngx_conf_merge_str_value(conf->logger, prev->logger, "");
     ngx_conf_merge_ptr_value(conf->feeds, prev->feeds, NULL);
     ngx_conf_merge_ptr_value(conf->invalidate, prev->invalidate, NULL);
-    ngx_conf_merge_msec_value(conf->coalesce, prev->coalesce, 0);
 
     if (conf->lists == NGX_CONF_UNSET_UINT) {
         conf->lists_ttl = prev->lists_ttl;
@@ -380,7 +338,6 @@ ngx_http_mcp_merge_bridge(ngx_http_mcp_bridge_t *conf,
     ngx_conf_init_uint_value(conf->lists_max, 64);
     ngx_conf_init_uint_value(conf->lists_kinds, NGX_MCP_LIST_ALL);
     ngx_conf_init_value(conf->lists_warm, 0);
-    ngx_conf_merge_uint_value(conf->topic_limit, prev->topic_limit, 1024);
 
     if (conf->tools == 0) {
         conf->tools = prev->tools;

@@ -87,7 +87,8 @@ ngx_int_t ngx_http_mcp_conf_value(ngx_conf_t *cf, ngx_str_t *value,
  * The parameters of a directive, NAME=VALUE.  set() sets the slot at an offset
  * of what is configured: NGX_OK; NGX_DECLINED: the value is wrong; NGX_ERROR
  * (logged).  A row without it is a whole parameter, which sets its ngx_uint_t
- * to "least".
+ * to "least".  A row with the name "" takes the next parameter that no row
+ * above it takes, whatever that is.
  */
 
 typedef struct ngx_http_mcp_param_s  ngx_http_mcp_param_t;
@@ -99,7 +100,7 @@ struct ngx_http_mcp_param_s {
                                     ngx_str_t *value, void *slot);
     size_t                      offset;
     ngx_int_t                   least;        /* bytes, ms, or the number */
-    ngx_int_t                   most;         /* of a number */
+    ngx_int_t                   most;         /* of a number or size */
     const char                 *advice;       /* on a wrong value; NULL: the
                                                  usage of the directive */
 };
@@ -124,6 +125,8 @@ ngx_int_t ngx_http_mcp_param_value(ngx_conf_t *cf, ngx_http_mcp_param_t *param,
     ngx_str_t *value, void *slot);
 ngx_int_t ngx_http_mcp_param_time(ngx_conf_t *cf, ngx_http_mcp_param_t *param,
     ngx_str_t *value, void *slot);
+ngx_int_t ngx_http_mcp_param_size(ngx_conf_t *cf, ngx_http_mcp_param_t *param,
+    ngx_str_t *value, void *slot);
 ngx_int_t ngx_http_mcp_param_number(ngx_conf_t *cf,
     ngx_http_mcp_param_t *param, ngx_str_t *value, void *slot);
 
@@ -133,24 +136,58 @@ char *ngx_http_mcp_conf_invalid(ngx_conf_t *cf, ngx_str_t *param,
 
 
 /*
- * Set directives with a simple value, like nginx's slots.  The message for a
- * wrong value says what to write instead (ngx_http_mcp_conf_slots.c).
+ * What ngx_http_mcp_conf_set() does with a directive; in "post" of the command
+ * (ngx_http_mcp_conf_slots.c).  It calls ngx_http_mcp_conf_used(), and refuses
+ * a directive that is here twice, unless there may be many.
  */
-char *ngx_http_mcp_conf_flag(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
-char *ngx_http_mcp_conf_text(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
-char *ngx_http_mcp_conf_complex(ngx_conf_t *cf, ngx_command_t *cmd,
-    void *conf);
-char *ngx_http_mcp_conf_time(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
-char *ngx_http_mcp_conf_size(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
-char *ngx_http_mcp_conf_number(ngx_conf_t *cf, ngx_command_t *cmd,
-    void *conf);
+
+typedef struct {
+    /* takes the command with this "post", like nginx's slots */
+    char                     *(*set)(ngx_conf_t *cf, ngx_command_t *cmd,
+                                    void *conf);
+    void                       *post;
+
+    /* or: these parameters are read */
+    ngx_http_mcp_param_t       *params;
+
+    /* of a number, time or size that is set */
+    ngx_int_t                   least;
+    ngx_int_t                   most;
+
+    const char                 *advice;       /* on a wrong value; NULL: set()
+                                                 logs, and sets no number */
+    ngx_uint_t                  many;
+} ngx_http_mcp_set_t;
+
+char *ngx_http_mcp_conf_set(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 
 /* cmd->post: the names, an array of ngx_conf_bitmask_t */
 char *ngx_http_mcp_conf_bitmask(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
 
-/* for ngx_conf_post_t: refuses 0 */
-char *ngx_http_mcp_conf_not_zero(ngx_conf_t *cf, void *post, void *data);
+
+/*
+ * Directives with one number, time, size or flag: name, member of
+ * ngx_http_mcp_loc_conf_t, which is one word, ngx_http_mcp_set_... in
+ * ngx_http_mcp_directives.c, and default
+ */
+
+#define NGX_HTTP_MCP_SETTINGS(SETTING)                                        \
+    SETTING("mcp_session_timeout", session_timeout, time_above_0, 1800000)    \
+    SETTING("mcp_stream_limit", stream_limit, number, 8)                      \
+    SETTING("mcp_batch", batch, flag, 0)                                      \
+    SETTING("mcp_call_limit", call_limit, number, 64)                         \
+    SETTING("mcp_subscription_limit", subscription_limit, number, 256)        \
+    SETTING("mcp_stream_after", stream_after, time, 5000)                     \
+    SETTING("mcp_stream_heartbeat", stream_heartbeat, time, 15000)            \
+    SETTING("mcp_stream_retry", stream_retry, time, 1000)                     \
+    SETTING("mcp_stream_buffer", stream_buffer, size, 64 * 1024)              \
+    SETTING("mcp_stream_park", stream_park, flag, 1)                          \
+    SETTING("mcp_message_limit", message_limit, size, 4 * 1024 * 1024)        \
+    SETTING("mcp_drain_time", drain_time, time, 2000)                         \
+    SETTING("mcp_cors", cors, flag, 1)                                        \
+    SETTING("mcp_coalesce", bridge.coalesce, time, 0)                         \
+    SETTING("mcp_topic_limit", bridge.topic_limit, number, 1024)
 
 
 #endif /* _NGX_HTTP_MCP_CONF_H_INCLUDED_ */

@@ -49,14 +49,6 @@ ngx_http_mcp_conf_list_cache(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     usage = "write \"mcp_list_cache off|auto|on [ttl=TIME] [key=VALUE] "
             "[max=NUMBER] [kinds=KIND,...] [warm=on|off];\"";
 
-    if (ngx_http_mcp_conf_used(cf) != NGX_OK) {
-        return NGX_CONF_ERROR;
-    }
-
-    if (bridge->lists != NGX_CONF_UNSET_UINT) {
-        return "is duplicate";
-    }
-
     bridge->lists_here = 1;
 
     value = cf->args->elts;

@@ -10,110 +10,62 @@
 #include "ngx_http_mcp_conf.h"
 
 
-static char *ngx_http_mcp_conf_advise(ngx_conf_t *cf, char *rc,
-    const char *advice);
 static ngx_int_t ngx_http_mcp_conf_once(ngx_conf_t *cf, ngx_uint_t first);
 
 
 char *
-ngx_http_mcp_conf_flag(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+ngx_http_mcp_conf_set(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
-    if (ngx_http_mcp_conf_used(cf) != NGX_OK) {
-        return NGX_CONF_ERROR;
-    }
+    ngx_http_mcp_loc_conf_t *mlcf = conf;
 
-    return ngx_conf_set_flag_slot(cf, cmd, conf);
-}
+    char                *rc;
+    uint64_t             bit;
+    ngx_int_t            n;
+    ngx_str_t           *value;
+    ngx_command_t        slot;
+    ngx_http_mcp_set_t  *set;
 
-
-char *
-ngx_http_mcp_conf_text(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
-{
-    if (ngx_http_mcp_conf_used(cf) != NGX_OK) {
-        return NGX_CONF_ERROR;
-    }
-
-    return ngx_conf_set_str_slot(cf, cmd, conf);
-}
-
-
-char *
-ngx_http_mcp_conf_complex(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
-{
-    if (ngx_http_mcp_conf_used(cf) != NGX_OK) {
-        return NGX_CONF_ERROR;
-    }
-
-    return ngx_http_set_complex_value_slot(cf, cmd, conf);
-}
-
-
-char *
-ngx_http_mcp_conf_time(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
-{
-    if (ngx_http_mcp_conf_used(cf) != NGX_OK) {
-        return NGX_CONF_ERROR;
-    }
-
-    return ngx_http_mcp_conf_advise(cf, ngx_conf_set_msec_slot(cf, cmd, conf),
-                                    cmd->post
-                                    ? "a time above 0, for example \"30s\""
-                                    : "a time, for example \"30s\"");
-}
-
-
-char *
-ngx_http_mcp_conf_not_zero(ngx_conf_t *cf, void *post, void *data)
-{
-    ngx_msec_t *slot = data;
-
-    return *slot ? NGX_CONF_OK : "invalid value";
-}
-
-
-char *
-ngx_http_mcp_conf_size(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
-{
-    char    *rc;
-    size_t  *slot;
+    set = cmd->post;
+    bit = (uint64_t) 1 << (cmd - ngx_http_mcp_commands);
 
     if (ngx_http_mcp_conf_used(cf) != NGX_OK) {
         return NGX_CONF_ERROR;
     }
 
-    rc = ngx_conf_set_size_slot(cf, cmd, conf);
-
-    slot = (size_t *) ((char *) conf + cmd->offset);
-
-    if (rc == NGX_CONF_OK && *slot == 0) {
-        rc = "invalid value";
+    if (mlcf->written & bit && !set->many) {
+        return "is duplicate";
     }
 
-    return ngx_http_mcp_conf_advise(cf, rc,
-                                    "a size above 0 in k or m, for example "
-                                    "\"64k\"");
-}
+    mlcf->written |= bit;
 
-
-char *
-ngx_http_mcp_conf_number(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
-{
-    char       *rc;
-    ngx_int_t  *slot;
-
-    if (ngx_http_mcp_conf_used(cf) != NGX_OK) {
-        return NGX_CONF_ERROR;
+    if (set->params) {
+        return ngx_http_mcp_conf_params(cf, 1, set->params, conf,
+                                        set->advice);
     }
 
-    rc = ngx_conf_set_num_slot(cf, cmd, conf);
+    slot = *cmd;
+    slot.post = set->post;
 
-    slot = (ngx_int_t *) ((char *) conf + cmd->offset);
+    rc = set->set(cf, &slot, conf);
 
-    if (rc == NGX_CONF_OK && (*slot < 1 || *slot > 1000000)) {
-        rc = "invalid value";
+    if (set->advice == NULL || rc == NGX_CONF_ERROR) {
+        return rc;
     }
 
-    return ngx_http_mcp_conf_advise(cf, rc, "a number from 1 to 1000000");
+    if (rc == NGX_CONF_OK) {
+        n = *(ngx_int_t *) ((u_char *) conf + cmd->offset);
+
+        if (n >= set->least && n <= set->most) {
+            return NGX_CONF_OK;
+        }
+    }
+
+    value = cf->args->elts;
+
+    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                       "invalid value \"%V\" in \"%V\"; write %s",
+                       &value[1], &value[0], set->advice);
+    return NGX_CONF_ERROR;
 }
 
 
@@ -124,10 +76,6 @@ ngx_http_mcp_conf_bitmask(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     ngx_str_t           *value;
     ngx_uint_t           i, n;
     ngx_conf_bitmask_t  *mask;
-
-    if (ngx_http_mcp_conf_used(cf) != NGX_OK) {
-        return NGX_CONF_ERROR;
-    }
 
     value = cf->args->elts;
     mask = cmd->post;
@@ -213,28 +161,6 @@ ngx_http_mcp_conf_name_valid(ngx_str_t *name)
 }
 
 
-/* returns the value of a slot, and adds advice where that is "invalid" */
-
-static char *
-ngx_http_mcp_conf_advise(ngx_conf_t *cf, char *rc, const char *advice)
-{
-    ngx_str_t  *value;
-
-    if (rc == NGX_CONF_OK || rc == NGX_CONF_ERROR
-        || ngx_strcmp(rc, "is duplicate") == 0)
-    {
-        return rc;
-    }
-
-    value = cf->args->elts;
-
-    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                       "invalid value \"%V\" in \"%V\"; write %s",
-                       &value[1], &value[0], advice);
-    return NGX_CONF_ERROR;
-}
-
-
 char *
 ngx_http_mcp_conf_params(ngx_conf_t *cf, ngx_uint_t first,
     ngx_http_mcp_param_t *params, void *conf, const char *usage)
@@ -242,7 +168,7 @@ ngx_http_mcp_conf_params(ngx_conf_t *cf, ngx_uint_t first,
     void                  *slot;
     ngx_int_t              rc;
     ngx_str_t             *value, s;
-    ngx_uint_t             i;
+    ngx_uint_t             i, bare;
     ngx_http_mcp_param_t  *p;
 
     if (ngx_http_mcp_conf_once(cf, first) != NGX_OK) {
@@ -250,6 +176,7 @@ ngx_http_mcp_conf_params(ngx_conf_t *cf, ngx_uint_t first,
     }
 
     value = cf->args->elts;
+    bare = 0;
 
     for (i = first; i < cf->args->nelts; i++) {
 
@@ -259,7 +186,15 @@ ngx_http_mcp_conf_params(ngx_conf_t *cf, ngx_uint_t first,
 
             slot = (char *) conf + p->offset;
 
-            if (p->set == NULL) {
+            if (p->name[0] == '\0') {
+
+                if (!(bare & (1 << (p - params)))) {
+                    bare |= 1 << (p - params);
+                    rc = p->set(cf, p, &value[i], slot);
+                    break;
+                }
+
+            } else if (p->set == NULL) {
 
                 if (ngx_strcmp(value[i].data, p->name) == 0) {
                     *(ngx_uint_t *) slot = p->least;
@@ -317,6 +252,20 @@ ngx_http_mcp_param_time(ngx_conf_t *cf, ngx_http_mcp_param_t *param,
     *(ngx_msec_t *) slot = n;
 
     return (n < param->least) ? NGX_DECLINED : NGX_OK;
+}
+
+
+ngx_int_t
+ngx_http_mcp_param_size(ngx_conf_t *cf, ngx_http_mcp_param_t *param,
+    ngx_str_t *value, void *slot)
+{
+    ssize_t  size;
+
+    size = ngx_parse_size(value);
+
+    *(size_t *) slot = size;
+
+    return (size < param->least || size > param->most) ? NGX_DECLINED : NGX_OK;
 }
 
 

@@ -43,6 +43,8 @@ static ngx_int_t ngx_http_mcp_conf_target(ngx_conf_t *cf, ngx_str_t *text,
     ngx_http_complex_value_t *uri);
 static ngx_int_t ngx_http_mcp_param_prefix(ngx_conf_t *cf,
     ngx_http_mcp_param_t *param, ngx_str_t *value, void *slot);
+static ngx_int_t ngx_http_mcp_param_key(ngx_conf_t *cf,
+    ngx_http_mcp_param_t *param, ngx_str_t *value, void *slot);
 static char *ngx_http_mcp_conf_prefixes(ngx_conf_t *cf,
     ngx_array_t *upstreams);
 static ngx_uint_t ngx_http_mcp_conf_prefixes_clash(ngx_str_t *prefix,
@@ -51,12 +53,8 @@ static char *ngx_http_mcp_conf_endpoint(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
 static char *ngx_http_mcp_conf_upstream(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
-static char *ngx_http_mcp_conf_upstream_timeout(ngx_conf_t *cf,
-    ngx_command_t *cmd, void *conf);
 static ngx_uint_t ngx_http_mcp_conf_demand(ngx_str_t *text);
 static ngx_uint_t ngx_http_mcp_conf_names(ngx_str_t *text, const char *name);
-static char *ngx_http_mcp_conf_state_key(ngx_conf_t *cf, ngx_command_t *cmd,
-    void *conf);
 static char *ngx_http_mcp_conf_events(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
 static ngx_int_t ngx_http_mcp_conf_invalidate_rules(ngx_conf_t *cf,
@@ -70,10 +68,6 @@ static char *ngx_http_mcp_conf_invalidate(ngx_conf_t *cf, ngx_command_t *cmd,
 static char *ngx_http_mcp_conf_server_info(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
 static char *ngx_http_mcp_conf_deny(ngx_conf_t *cf, ngx_command_t *cmd,
-    void *conf);
-static char *ngx_http_mcp_conf_session_limit(ngx_conf_t *cf,
-    ngx_command_t *cmd, void *conf);
-static char *ngx_http_mcp_conf_event_buffer(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
 static char *ngx_http_mcp_conf_allowed_origins(ngx_conf_t *cf,
     ngx_command_t *cmd, void *conf);
@@ -107,276 +101,6 @@ static ngx_conf_bitmask_t  ngx_http_mcp_version_names[] = {
     { ngx_string("2025-11-25"), NGX_HTTP_MCP_VERSION(NGX_MCP_2025_11_25) },
     { ngx_string("2026-07-28"), NGX_HTTP_MCP_VERSION(NGX_MCP_2026_07_28) },
     { ngx_null_string, 0 }
-};
-
-
-static ngx_conf_post_t  ngx_http_mcp_not_zero = {
-    ngx_http_mcp_conf_not_zero
-};
-
-
-ngx_command_t  ngx_http_mcp_commands[] = {
-
-    { ngx_string("mcp_zone"),
-      NGX_HTTP_MAIN_CONF|NGX_CONF_TAKE123,
-      ngx_http_mcp_conf_zone,
-      NGX_HTTP_MAIN_CONF_OFFSET,
-      0,
-      NULL },
-
-    { ngx_string("mcp_endpoint"),
-      NGX_HTTP_LOC_CONF|NGX_CONF_TAKE12,
-      ngx_http_mcp_conf_endpoint,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      0,
-      NULL },
-
-    { ngx_string("mcp_upstream"),
-      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_2MORE,
-      ngx_http_mcp_conf_upstream,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      0,
-      NULL },
-
-    { ngx_string("mcp_upstream_timeout"),
-      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_TAKE12,
-      ngx_http_mcp_conf_upstream_timeout,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      0,
-      NULL },
-
-    { ngx_string("mcp_server_info"),
-      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_TAKE123,
-      ngx_http_mcp_conf_server_info,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      0,
-      NULL },
-
-    { ngx_string("mcp_state_key"),
-      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_TAKE1,
-      ngx_http_mcp_conf_state_key,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      0,
-      NULL },
-
-    { ngx_string("mcp_instructions"),
-      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_TAKE1,
-      ngx_http_mcp_conf_text,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      offsetof(ngx_http_mcp_loc_conf_t, instructions),
-      NULL },
-
-    { ngx_string("mcp_capabilities"),
-      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_1MORE,
-      ngx_http_mcp_conf_bitmask,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      offsetof(ngx_http_mcp_loc_conf_t, capabilities),
-      &ngx_http_mcp_capability_names },
-
-    { ngx_string("mcp_versions"),
-      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_1MORE,
-      ngx_http_mcp_conf_bitmask,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      offsetof(ngx_http_mcp_loc_conf_t, versions),
-      &ngx_http_mcp_version_names },
-
-    { ngx_string("mcp_tenant"),
-      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_TAKE1,
-      ngx_http_mcp_conf_complex,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      offsetof(ngx_http_mcp_loc_conf_t, tenant),
-      NULL },
-
-    { ngx_string("mcp_session_bind"),
-      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_TAKE1,
-      ngx_http_mcp_conf_complex,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      offsetof(ngx_http_mcp_loc_conf_t, bind),
-      NULL },
-
-    { ngx_string("mcp_deny"),
-      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_1MORE,
-      ngx_http_mcp_conf_deny,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      0,
-      NULL },
-
-    { ngx_string("mcp_session_timeout"),
-      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_TAKE1,
-      ngx_http_mcp_conf_time,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      offsetof(ngx_http_mcp_loc_conf_t, session_timeout),
-      &ngx_http_mcp_not_zero },
-
-    { ngx_string("mcp_session_limit"),
-      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_TAKE12,
-      ngx_http_mcp_conf_session_limit,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      0,
-      NULL },
-
-    { ngx_string("mcp_stream_limit"),
-      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_TAKE1,
-      ngx_http_mcp_conf_number,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      offsetof(ngx_http_mcp_loc_conf_t, stream_limit),
-      NULL },
-
-    { ngx_string("mcp_batch"),
-      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_FLAG,
-      ngx_http_mcp_conf_flag,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      offsetof(ngx_http_mcp_loc_conf_t, batch),
-      NULL },
-
-    { ngx_string("mcp_call_limit"),
-      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_TAKE1,
-      ngx_http_mcp_conf_number,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      offsetof(ngx_http_mcp_loc_conf_t, call_limit),
-      NULL },
-
-    { ngx_string("mcp_subscription_limit"),
-      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_TAKE1,
-      ngx_http_mcp_conf_number,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      offsetof(ngx_http_mcp_loc_conf_t, subscription_limit),
-      NULL },
-
-    { ngx_string("mcp_stream_after"),
-      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_TAKE1,
-      ngx_http_mcp_conf_time,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      offsetof(ngx_http_mcp_loc_conf_t, stream_after),
-      NULL },
-
-    { ngx_string("mcp_stream_heartbeat"),
-      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_TAKE1,
-      ngx_http_mcp_conf_time,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      offsetof(ngx_http_mcp_loc_conf_t, stream_heartbeat),
-      NULL },
-
-    { ngx_string("mcp_stream_retry"),
-      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_TAKE1,
-      ngx_http_mcp_conf_time,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      offsetof(ngx_http_mcp_loc_conf_t, stream_retry),
-      NULL },
-
-    { ngx_string("mcp_stream_buffer"),
-      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_TAKE1,
-      ngx_http_mcp_conf_size,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      offsetof(ngx_http_mcp_loc_conf_t, stream_buffer),
-      NULL },
-
-    { ngx_string("mcp_stream_park"),
-      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_FLAG,
-      ngx_http_mcp_conf_flag,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      offsetof(ngx_http_mcp_loc_conf_t, stream_park),
-      NULL },
-
-    { ngx_string("mcp_event_buffer"),
-      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_TAKE12,
-      ngx_http_mcp_conf_event_buffer,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      0,
-      NULL },
-
-    { ngx_string("mcp_message_limit"),
-      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_TAKE1,
-      ngx_http_mcp_conf_size,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      offsetof(ngx_http_mcp_loc_conf_t, message_limit),
-      NULL },
-
-    { ngx_string("mcp_drain_time"),
-      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_TAKE1,
-      ngx_http_mcp_conf_time,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      offsetof(ngx_http_mcp_loc_conf_t, drain_time),
-      NULL },
-
-    { ngx_string("mcp_allowed_origins"),
-      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_1MORE,
-      ngx_http_mcp_conf_allowed_origins,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      0,
-      NULL },
-
-    { ngx_string("mcp_cors"),
-      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_FLAG,
-      ngx_http_mcp_conf_flag,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      offsetof(ngx_http_mcp_loc_conf_t, cors),
-      NULL },
-
-    { ngx_string("mcp_invalidate"),
-      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_2MORE,
-      ngx_http_mcp_conf_invalidate,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      0,
-      NULL },
-
-    { ngx_string("mcp_events"),
-      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_TAKE12,
-      ngx_http_mcp_conf_events,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      0,
-      NULL },
-
-    { ngx_string("mcp_coalesce"),
-      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_TAKE1,
-      ngx_http_mcp_conf_time,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      offsetof(ngx_http_mcp_loc_conf_t, bridge.coalesce),
-      NULL },
-
-    { ngx_string("mcp_list_cache"),
-      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_1MORE,
-      ngx_http_mcp_conf_list_cache,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      0,
-      NULL },
-
-    { ngx_string("mcp_builtin_tools"),
-      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_1MORE,
-      ngx_http_mcp_conf_bitmask,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      offsetof(ngx_http_mcp_loc_conf_t, bridge.tools),
-      ngx_http_mcp_tool_names },
-
-    { ngx_string("mcp_topic_limit"),
-      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_TAKE1,
-      ngx_http_mcp_conf_number,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      offsetof(ngx_http_mcp_loc_conf_t, bridge.topic_limit),
-      NULL },
-
-    { ngx_string("mcp_logger"),
-      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_TAKE1,
-      ngx_http_mcp_conf_text,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      offsetof(ngx_http_mcp_loc_conf_t, bridge.logger),
-      NULL },
-
-    { ngx_string("mcp_publish"),
-      NGX_HTTP_LOC_CONF|NGX_CONF_1MORE,
-      ngx_http_mcp_conf_publish,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      0,
-      NULL },
-
-    { ngx_string("mcp_status"),
-      NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
-      ngx_http_mcp_conf_status,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      0,
-      NULL },
-
-      ngx_null_command
 };
 
 
@@ -422,9 +146,31 @@ static ngx_http_mcp_param_t  ngx_http_mcp_server_info_params[] = {
     NGX_HTTP_MCP_PARAM_END
 };
 
+static ngx_http_mcp_param_t  ngx_http_mcp_upstream_timeout_params[] = {
+    NGX_HTTP_MCP_PARAM("total", time, ngx_http_mcp_loc_conf_t, upstream_total),
+    NGX_HTTP_MCP_PARAM("", time, ngx_http_mcp_loc_conf_t, upstream_timeout),
+    NGX_HTTP_MCP_PARAM_END
+};
+
+static ngx_http_mcp_param_t  ngx_http_mcp_state_key_params[] = {
+    NGX_HTTP_MCP_PARAM("", key, ngx_http_mcp_loc_conf_t, state_key),
+    NGX_HTTP_MCP_PARAM_END
+};
+
 static ngx_http_mcp_param_t  ngx_http_mcp_session_limit_params[] = {
+    { "", ngx_http_mcp_param_number,
+      offsetof(ngx_http_mcp_loc_conf_t, session_limit), 0,
+      NGX_MAX_INT_T_VALUE, NULL },
     { "key", ngx_http_mcp_param_value,
       offsetof(ngx_http_mcp_loc_conf_t, session_limit_key), 0, 0, NULL },
+    NGX_HTTP_MCP_PARAM_END
+};
+
+static ngx_http_mcp_param_t  ngx_http_mcp_event_buffer_params[] = {
+    { "", ngx_http_mcp_param_number,
+      offsetof(ngx_http_mcp_loc_conf_t, event_max), 1, 65536, NULL },
+    { "", ngx_http_mcp_param_size,
+      offsetof(ngx_http_mcp_loc_conf_t, event_size), 1, 64 * 1024, NULL },
     NGX_HTTP_MCP_PARAM_END
 };
 
@@ -447,6 +193,234 @@ static ngx_http_mcp_param_t  ngx_http_mcp_publish_params[] = {
 static ngx_http_mcp_param_t  ngx_http_mcp_status_params[] = {
     NGX_HTTP_MCP_PARAM("zone", zone, ngx_http_mcp_loc_conf_t, status),
     NGX_HTTP_MCP_PARAM_END
+};
+
+
+/* set functions that read one value, and check a number */
+
+#define NGX_HTTP_MCP_SET(name, set, post, least, most, advice)                \
+    static ngx_http_mcp_set_t  ngx_http_mcp_set_ ## name =                    \
+        { set, post, NULL, least, most, advice, 0 }
+
+NGX_HTTP_MCP_SET(flag, ngx_conf_set_flag_slot, NULL, 0, 0, NULL);
+NGX_HTTP_MCP_SET(text, ngx_conf_set_str_slot, NULL, 0, 0, NULL);
+NGX_HTTP_MCP_SET(value, ngx_http_set_complex_value_slot, NULL, 0, 0, NULL);
+NGX_HTTP_MCP_SET(time, ngx_conf_set_msec_slot, NULL, 0, NGX_MAX_INT_T_VALUE,
+                 "a time, for example \"30s\"");
+NGX_HTTP_MCP_SET(time_above_0, ngx_conf_set_msec_slot, NULL, 1,
+                 NGX_MAX_INT_T_VALUE, "a time above 0, for example \"30s\"");
+NGX_HTTP_MCP_SET(size, ngx_conf_set_size_slot, NULL, 1, NGX_MAX_INT_T_VALUE,
+                 "a size above 0 in k or m, for example \"64k\"");
+NGX_HTTP_MCP_SET(number, ngx_conf_set_num_slot, NULL, 1, 1000000,
+                 "a number from 1 to 1000000");
+
+NGX_HTTP_MCP_SET(server_info, ngx_http_mcp_conf_server_info, NULL, 0, 0, NULL);
+NGX_HTTP_MCP_SET(allowed_origins, ngx_http_mcp_conf_allowed_origins, NULL, 0, 0,
+                 NULL);
+NGX_HTTP_MCP_SET(list_cache, ngx_http_mcp_conf_list_cache, NULL, 0, 0, NULL);
+
+/* those that may be repeated */
+
+#define NGX_HTTP_MCP_ADD(name, set, post)                                     \
+    static ngx_http_mcp_set_t  ngx_http_mcp_set_ ## name =                    \
+        { set, post, NULL, 0, 0, NULL, 1 }
+
+NGX_HTTP_MCP_ADD(upstream, ngx_http_mcp_conf_upstream, NULL);
+NGX_HTTP_MCP_ADD(deny, ngx_http_mcp_conf_deny, NULL);
+NGX_HTTP_MCP_ADD(invalidate, ngx_http_mcp_conf_invalidate, NULL);
+NGX_HTTP_MCP_ADD(events, ngx_http_mcp_conf_events, NULL);
+NGX_HTTP_MCP_ADD(capabilities, ngx_http_mcp_conf_bitmask,
+                 ngx_http_mcp_capability_names);
+NGX_HTTP_MCP_ADD(versions, ngx_http_mcp_conf_bitmask,
+                 ngx_http_mcp_version_names);
+NGX_HTTP_MCP_ADD(builtin_tools, ngx_http_mcp_conf_bitmask,
+                 ngx_http_mcp_tool_names);
+
+/* those with parameters */
+
+#define NGX_HTTP_MCP_READ(name, usage)                                        \
+    static ngx_http_mcp_set_t  ngx_http_mcp_set_ ## name =                    \
+        { NULL, NULL, ngx_http_mcp_ ## name ## _params, 0, 0, usage, 0 }
+
+NGX_HTTP_MCP_READ(upstream_timeout,
+                  "write \"mcp_upstream_timeout TIME [total=TIME];\", for "
+                  "example \"60s total=1h\"");
+NGX_HTTP_MCP_READ(state_key, "write \"mcp_state_key VALUE;\"");
+NGX_HTTP_MCP_READ(session_limit,
+                  "write \"mcp_session_limit NUMBER [key=VALUE];\", with 0 "
+                  "for no limit other than the size of the zone");
+NGX_HTTP_MCP_READ(event_buffer,
+                  "write \"mcp_event_buffer NUMBER [SIZE];\", 1 to 65536 "
+                  "events of at most 64k");
+
+
+#define NGX_HTTP_MCP_SETTING(name, member, kind, value)                       \
+    { ngx_string(name),                                                       \
+      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_TAKE1,                                   \
+      ngx_http_mcp_conf_set,                                                  \
+      NGX_HTTP_LOC_CONF_OFFSET,                                               \
+      offsetof(ngx_http_mcp_loc_conf_t, member),                              \
+      &ngx_http_mcp_set_ ## kind },
+
+ngx_command_t  ngx_http_mcp_commands[] = {
+
+    { ngx_string("mcp_zone"),
+      NGX_HTTP_MAIN_CONF|NGX_CONF_TAKE123,
+      ngx_http_mcp_conf_zone,
+      NGX_HTTP_MAIN_CONF_OFFSET,
+      0,
+      NULL },
+
+    { ngx_string("mcp_endpoint"),
+      NGX_HTTP_LOC_CONF|NGX_CONF_TAKE12,
+      ngx_http_mcp_conf_endpoint,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
+      NULL },
+
+    { ngx_string("mcp_upstream"),
+      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_2MORE,
+      ngx_http_mcp_conf_set,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
+      &ngx_http_mcp_set_upstream },
+
+    { ngx_string("mcp_upstream_timeout"),
+      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_TAKE12,
+      ngx_http_mcp_conf_set,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
+      &ngx_http_mcp_set_upstream_timeout },
+
+    { ngx_string("mcp_server_info"),
+      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_TAKE123,
+      ngx_http_mcp_conf_set,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
+      &ngx_http_mcp_set_server_info },
+
+    { ngx_string("mcp_state_key"),
+      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_TAKE1,
+      ngx_http_mcp_conf_set,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
+      &ngx_http_mcp_set_state_key },
+
+    { ngx_string("mcp_instructions"),
+      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_TAKE1,
+      ngx_http_mcp_conf_set,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      offsetof(ngx_http_mcp_loc_conf_t, instructions),
+      &ngx_http_mcp_set_text },
+
+    { ngx_string("mcp_capabilities"),
+      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_1MORE,
+      ngx_http_mcp_conf_set,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      offsetof(ngx_http_mcp_loc_conf_t, capabilities),
+      &ngx_http_mcp_set_capabilities },
+
+    { ngx_string("mcp_versions"),
+      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_1MORE,
+      ngx_http_mcp_conf_set,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      offsetof(ngx_http_mcp_loc_conf_t, versions),
+      &ngx_http_mcp_set_versions },
+
+    { ngx_string("mcp_tenant"),
+      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_TAKE1,
+      ngx_http_mcp_conf_set,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      offsetof(ngx_http_mcp_loc_conf_t, tenant),
+      &ngx_http_mcp_set_value },
+
+    { ngx_string("mcp_session_bind"),
+      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_TAKE1,
+      ngx_http_mcp_conf_set,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      offsetof(ngx_http_mcp_loc_conf_t, bind),
+      &ngx_http_mcp_set_value },
+
+    { ngx_string("mcp_deny"),
+      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_1MORE,
+      ngx_http_mcp_conf_set,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
+      &ngx_http_mcp_set_deny },
+
+    { ngx_string("mcp_session_limit"),
+      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_TAKE12,
+      ngx_http_mcp_conf_set,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
+      &ngx_http_mcp_set_session_limit },
+
+    { ngx_string("mcp_event_buffer"),
+      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_TAKE12,
+      ngx_http_mcp_conf_set,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
+      &ngx_http_mcp_set_event_buffer },
+
+    { ngx_string("mcp_allowed_origins"),
+      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_1MORE,
+      ngx_http_mcp_conf_set,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
+      &ngx_http_mcp_set_allowed_origins },
+
+    { ngx_string("mcp_invalidate"),
+      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_2MORE,
+      ngx_http_mcp_conf_set,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
+      &ngx_http_mcp_set_invalidate },
+
+    { ngx_string("mcp_events"),
+      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_TAKE12,
+      ngx_http_mcp_conf_set,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
+      &ngx_http_mcp_set_events },
+
+    { ngx_string("mcp_list_cache"),
+      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_1MORE,
+      ngx_http_mcp_conf_set,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
+      &ngx_http_mcp_set_list_cache },
+
+    { ngx_string("mcp_builtin_tools"),
+      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_1MORE,
+      ngx_http_mcp_conf_set,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      offsetof(ngx_http_mcp_loc_conf_t, bridge.tools),
+      &ngx_http_mcp_set_builtin_tools },
+
+    { ngx_string("mcp_logger"),
+      NGX_HTTP_MCP_ANYWHERE|NGX_CONF_TAKE1,
+      ngx_http_mcp_conf_set,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      offsetof(ngx_http_mcp_loc_conf_t, bridge.logger),
+      &ngx_http_mcp_set_text },
+
+    { ngx_string("mcp_publish"),
+      NGX_HTTP_LOC_CONF|NGX_CONF_1MORE,
+      ngx_http_mcp_conf_publish,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
+      NULL },
+
+    { ngx_string("mcp_status"),
+      NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
+      ngx_http_mcp_conf_status,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
+      NULL },
+
+      NGX_HTTP_MCP_SETTINGS(NGX_HTTP_MCP_SETTING)
+
+      ngx_null_command
 };
 
 
@@ -763,10 +737,6 @@ ngx_http_mcp_conf_upstream(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     ngx_str_t                *value;
     ngx_http_mcp_upstream_t  *u;
 
-    if (ngx_http_mcp_conf_used(cf) != NGX_OK) {
-        return NGX_CONF_ERROR;
-    }
-
     value = cf->args->elts;
 
     u = ngx_http_mcp_conf_add_upstream(cf, mlcf);
@@ -1022,83 +992,22 @@ ngx_http_mcp_conf_prefixes_clash(ngx_str_t *prefix, ngx_str_t *other)
 }
 
 
-static char *
-ngx_http_mcp_conf_upstream_timeout(ngx_conf_t *cf, ngx_command_t *cmd,
-    void *conf)
+static ngx_int_t
+ngx_http_mcp_param_key(ngx_conf_t *cf, ngx_http_mcp_param_t *param,
+    ngx_str_t *value, void *slot)
 {
-    ngx_http_mcp_loc_conf_t *mlcf = conf;
-
-    ngx_str_t   *value, s;
-    ngx_uint_t   i, twice;
-    ngx_msec_t  *slot;
-
-    if (ngx_http_mcp_conf_used(cf) != NGX_OK) {
-        return NGX_CONF_ERROR;
-    }
-
-    if (mlcf->upstream_timeout != NGX_CONF_UNSET_MSEC
-        || mlcf->upstream_total != NGX_CONF_UNSET_MSEC)
-    {
-        return "is duplicate";
-    }
-
-    value = cf->args->elts;
-
-    for (i = 1; i < cf->args->nelts; i++) {
-
-        slot = &mlcf->upstream_total;
-
-        if (!ngx_http_mcp_conf_param(&value[i], "total", &s)) {
-            slot = &mlcf->upstream_timeout;
-            s = value[i];
-        }
-
-        twice = (*slot != NGX_CONF_UNSET_MSEC);
-
-        *slot = ngx_parse_time(&s, 0);
-
-        if (*slot == (ngx_msec_t) NGX_ERROR || *slot == 0 || twice) {
-            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                               "invalid time \"%V\"; write "
-                               "\"mcp_upstream_timeout TIME [total=TIME];\", "
-                               "for example \"60s total=1h\"", &value[i]);
-            return NGX_CONF_ERROR;
-        }
-    }
-
-    return NGX_CONF_OK;
-}
-
-
-static char *
-ngx_http_mcp_conf_state_key(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
-{
-    ngx_http_mcp_loc_conf_t *mlcf = conf;
-
-    ngx_str_t  *value;
-
-    if (ngx_http_mcp_conf_used(cf) != NGX_OK) {
-        return NGX_CONF_ERROR;
-    }
-
-    if (mlcf->state_key.data) {
-        return "is duplicate";
-    }
-
-    value = cf->args->elts;
-
-    if (value[1].len < NGX_HTTP_MCP_STATE_KEY_MIN) {
+    if (value->len < NGX_HTTP_MCP_STATE_KEY_MIN) {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
                            "the key of \"mcp_state_key\" has %uz characters; "
                            "it needs at least %d, for example those of "
-                           "\"openssl rand -hex 32\"", value[1].len,
+                           "\"openssl rand -hex 32\"", value->len,
                            NGX_HTTP_MCP_STATE_KEY_MIN);
-        return NGX_CONF_ERROR;
+        return NGX_ERROR;
     }
 
-    mlcf->state_key = value[1];
+    *(ngx_str_t *) slot = *value;
 
-    return NGX_CONF_OK;
+    return NGX_OK;
 }
 
 
@@ -1110,10 +1019,9 @@ ngx_http_mcp_conf_events(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     ngx_str_t            *value;
     ngx_http_mcp_feed_t  *feed, *first;
 
-    if (ngx_http_mcp_conf_used(cf) != NGX_OK
-        || ngx_http_mcp_conf_array(cf, &mlcf->bridge.feeds,
-                                   sizeof(ngx_http_mcp_feed_t))
-           != NGX_OK)
+    if (ngx_http_mcp_conf_array(cf, &mlcf->bridge.feeds,
+                                sizeof(ngx_http_mcp_feed_t))
+        != NGX_OK)
     {
         return NGX_CONF_ERROR;
     }
@@ -1276,10 +1184,9 @@ ngx_http_mcp_conf_invalidate(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     ngx_array_t     *rules;
     ngx_mcp_rule_t  *rule;
 
-    if (ngx_http_mcp_conf_used(cf) != NGX_OK
-        || ngx_http_mcp_conf_array(cf, &mlcf->bridge.invalidate,
-                                   sizeof(ngx_mcp_rule_t))
-           != NGX_OK)
+    if (ngx_http_mcp_conf_array(cf, &mlcf->bridge.invalidate,
+                                sizeof(ngx_mcp_rule_t))
+        != NGX_OK)
     {
         return NGX_CONF_ERROR;
     }
@@ -1434,14 +1341,6 @@ ngx_http_mcp_conf_server_info(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     const char  *usage = "write \"mcp_server_info name=NAME version=VERSION "
                          "[title=TITLE];\"";
 
-    if (ngx_http_mcp_conf_used(cf) != NGX_OK) {
-        return NGX_CONF_ERROR;
-    }
-
-    if (mlcf->server_name.data) {
-        return "is duplicate";
-    }
-
     if (ngx_http_mcp_conf_params(cf, 1, ngx_http_mcp_server_info_params, mlcf,
                                  usage)
         != NGX_CONF_OK)
@@ -1468,10 +1367,6 @@ ngx_http_mcp_conf_deny(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     ngx_str_t                 *value;
     ngx_uint_t                 i;
     ngx_http_complex_value_t  *cv;
-
-    if (ngx_http_mcp_conf_used(cf) != NGX_OK) {
-        return NGX_CONF_ERROR;
-    }
 
     value = cf->args->elts;
 
@@ -1513,84 +1408,6 @@ ngx_http_mcp_conf_deny(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
 
 static char *
-ngx_http_mcp_conf_session_limit(ngx_conf_t *cf, ngx_command_t *cmd,
-    void *conf)
-{
-    ngx_http_mcp_loc_conf_t *mlcf = conf;
-
-    ngx_int_t    n;
-    ngx_str_t   *value;
-    const char  *usage = "write \"mcp_session_limit NUMBER [key=VALUE];\", "
-                         "with 0 for no limit other than the size of the "
-                         "zone";
-
-    if (ngx_http_mcp_conf_used(cf) != NGX_OK) {
-        return NGX_CONF_ERROR;
-    }
-
-    if (mlcf->session_limit != NGX_CONF_UNSET_UINT) {
-        return "is duplicate";
-    }
-
-    value = cf->args->elts;
-
-    n = ngx_atoi(value[1].data, value[1].len);
-
-    if (n == NGX_ERROR) {
-        return ngx_http_mcp_conf_invalid(cf, &value[1], usage);
-    }
-
-    mlcf->session_limit = n;
-
-    return ngx_http_mcp_conf_params(cf, 2, ngx_http_mcp_session_limit_params,
-                                    mlcf, usage);
-}
-
-
-static char *
-ngx_http_mcp_conf_event_buffer(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
-{
-    ngx_http_mcp_loc_conf_t *mlcf = conf;
-
-    ngx_int_t    n;
-    ngx_str_t   *value;
-    ssize_t      size;
-    const char  *usage = "write \"mcp_event_buffer NUMBER [SIZE];\", 1 to "
-                         "65536 events of at most 64k";
-
-    if (ngx_http_mcp_conf_used(cf) != NGX_OK) {
-        return NGX_CONF_ERROR;
-    }
-
-    if (mlcf->event_max != NGX_CONF_UNSET_UINT) {
-        return "is duplicate";
-    }
-
-    value = cf->args->elts;
-
-    n = ngx_atoi(value[1].data, value[1].len);
-
-    if (n == NGX_ERROR || n == 0 || n > 65536) {
-        return ngx_http_mcp_conf_invalid(cf, &value[1], usage);
-    }
-
-    mlcf->event_max = n;
-
-    if (cf->args->nelts == 3) {
-        size = ngx_parse_size(&value[2]);
-
-        if (size == NGX_ERROR || size == 0 || size > 64 * 1024) {
-            return ngx_http_mcp_conf_invalid(cf, &value[2], usage);
-        }
-
-        mlcf->event_size = size;
-    }
-
-    return NGX_CONF_OK;
-}
-
-
-static char *
 ngx_http_mcp_conf_allowed_origins(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf)
 {
@@ -1598,14 +1415,6 @@ ngx_http_mcp_conf_allowed_origins(ngx_conf_t *cf, ngx_command_t *cmd,
 
     ngx_str_t   *value, *origin;
     ngx_uint_t   i;
-
-    if (ngx_http_mcp_conf_used(cf) != NGX_OK) {
-        return NGX_CONF_ERROR;
-    }
-
-    if (mlcf->origins != NGX_CONF_UNSET_PTR) {
-        return "is duplicate";
-    }
 
     value = cf->args->elts;
 

@@ -136,6 +136,8 @@ struct ngx_http_mcp_loc_conf_s {
     ngx_uint_t                  holds;        /* NGX_HTTP_MCP_HOLDS_*: here or
                                                  in a location inside */
     ngx_uint_t                  warned;       /* of a directive without use */
+    uint64_t                    written;      /* directives that are here; bits
+                                                 by ngx_http_mcp_commands */
     ngx_http_mcp_loc_conf_t    *outer;        /* location around this one */
 
     ngx_mcp_zone_t             *zone;
