@@ -369,15 +369,7 @@ ngx_mcp_listen_tag_scanned(u_char *text, size_t len, ngx_str_t *id)
         return 0;
     }
 
-    if (json.members[NGX_MCP_PATH_METHOD].type != NGX_MCP_JSON_STRING) {
-        return 0;
-    }
-
-    value = ngx_mcp_json_span(&json, NGX_MCP_PATH_METHOD, text);
-    value.data++;
-    value.len -= 2;
-
-    method = ngx_mcp_method_parse(&value);
+    method = ngx_mcp_method_of(&json, &value);
 
     if (method != NGX_MCP_METHOD_RESOURCES_UPDATED
         && ngx_mcp_list_change(method) == NULL)

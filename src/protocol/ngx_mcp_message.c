@@ -16,7 +16,6 @@ static ngx_int_t ngx_mcp_message_subject(ngx_mcp_message_t *m,
 static ngx_uint_t ngx_mcp_message_id(ngx_mcp_message_t *m);
 static ngx_uint_t ngx_mcp_message_control(ngx_mcp_message_t *m,
     ngx_mcp_path_e path);
-static ngx_uint_t ngx_mcp_message_method(ngx_str_t *raw);
 
 
 /*
@@ -311,7 +310,7 @@ ngx_mcp_message_check(ngx_mcp_message_t *m)
 
     m->kind = valid_id ? NGX_MCP_REQUEST : NGX_MCP_NOTIFICATION;
     m->method = ngx_mcp_message_member(m, NGX_MCP_PATH_METHOD);
-    m->method_code = ngx_mcp_message_method(&m->method);
+    m->method_code = ngx_mcp_method_raw(&m->method);
     m->modern = (ngx_mcp_message_type(m, NGX_MCP_PATH_META_VERSION)
                  == NGX_MCP_JSON_STRING);
 
@@ -523,8 +522,8 @@ ngx_mcp_message_control(ngx_mcp_message_t *m, ngx_mcp_path_e path)
 }
 
 
-static ngx_uint_t
-ngx_mcp_message_method(ngx_str_t *raw)
+ngx_uint_t
+ngx_mcp_method_raw(ngx_str_t *raw)
 {
     u_char     buf[256];
     ngx_str_t  method;
@@ -558,10 +557,8 @@ ngx_mcp_method_of(ngx_mcp_json_t *json, ngx_str_t *text)
     }
 
     method = ngx_mcp_json_span(json, NGX_MCP_PATH_METHOD, text->data);
-    method.data++;
-    method.len -= 2;
 
-    return ngx_mcp_method_parse(&method);
+    return ngx_mcp_method_raw(&method);
 }
 
 

@@ -143,6 +143,9 @@ ngx_uint_t ngx_mcp_level_parse(ngx_str_t *text);
 ngx_uint_t ngx_mcp_method_parse(ngx_str_t *text);
 ngx_str_t *ngx_mcp_method_name(ngx_uint_t code);
 
+/* the code of a method as a raw JSON string, which may have escapes */
+ngx_uint_t ngx_mcp_method_raw(ngx_str_t *raw);
+
 /* the codes of the method, and of params.level, of a scanned message */
 ngx_uint_t ngx_mcp_method_of(ngx_mcp_json_t *json, ngx_str_t *text);
 ngx_uint_t ngx_mcp_level_of(ngx_mcp_json_t *json, ngx_str_t *text);

@@ -990,10 +990,8 @@ ngx_http_mcp_modern_round(ngx_http_mcp_upstream_request_t *ureq,
 
         while (ngx_mcp_json_member(&inner, &member, &value) == NGX_OK) {
 
-            if (ngx_mcp_json_is(&member, &method) && value.len > 2) {
-                value.data++;
-                value.len -= 2;
-                request->method = ngx_mcp_method_parse(&value);
+            if (ngx_mcp_json_is(&member, &method) && value.data[0] == '"') {
+                request->method = ngx_mcp_method_raw(&value);
 
             } else if (ngx_mcp_json_is(&member, &params)
                        && value.data[0] == '{')

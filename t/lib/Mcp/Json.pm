@@ -11,7 +11,7 @@ use Cpanel::JSON::XS ();
 use JSON::PP ();
 
 my $json = Cpanel::JSON::XS->new->utf8->canonical->allow_nonref
-    ->allow_blessed->convert_blessed;
+    ->allow_blessed->convert_blessed->escape_slash($ENV{MCP_ESCAPE_SLASH} || 0);
 
 
 sub encode { $json->encode($_[0]) }
