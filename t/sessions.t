@@ -178,6 +178,8 @@ server {
         mcp_endpoint zone=small;
     }
 
+    location = /later { mcp_endpoint zone=small; mcp_session_timeout 1h; }
+
     location = /calls {
         mcp_call_limit 2;
         mcp_endpoint zone=main;
@@ -504,12 +506,19 @@ for (1, 2) {
 is($l[2]->call('ping')->{http}{status}, 404,
    'its stream closed, it may go');
 
+my $later = $t->client(path => '/later');
+is($later->initialize->{status}, 200, 'a session that has more time');
+
+my $unused = $t->client(path => '/expire');
+is($unused->initialize->{status}, 200, 'one that is not used');
+
 my $old = $t->session(path => '/expire');
 
 ok((wait_for {
        my $j = $t->get('/status')->{body};
-       json_decode($j)->{sessions}{expired} == 1;
-   }), 'at last it goes by itself');
+       json_decode($j)->{sessions}{expired} == 2;
+   }), 'at last both go by themselves');
+is($later->call('ping')->{http}{status}, 200, 'the one with more time stays');
 is($old->call('ping')->{http}{status}, 404, 'and is not found');
 
 

@@ -774,10 +774,11 @@ ngx_mcp_session_settle_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
 
 /*
  * The class of a session's time-out.  Each class has a list of idle sessions
- * in the order of s->touched, so that the head expires first.  s->touched is
- * renewed only when it is late by a part of the time-out, so most requests do
- * not move their session.  A call that begins does not take its session out of
- * the list: a search for overdue sessions does that.
+ * in the order of s->touched, so that the head expires first: time-outs in it
+ * differ by a factor of two at most.  s->touched is renewed only when it is
+ * late by a part of the time-out, so most requests do not move their session.
+ * A call that begins does not take its session out of the list: a search for
+ * overdue sessions does that.
  */
 
 static ngx_uint_t
@@ -786,11 +787,7 @@ ngx_mcp_idle_class(ngx_mcp_session_sh_t *s)
     uint32_t    timeout;
     ngx_uint_t  class;
 
-    if (!s->used) {
-        return NGX_MCP_IDLE_UNUSED;
-    }
-
-    class = 0;
+    class = s->used ? 0 : NGX_MCP_IDLE_UNUSED;
 
     for (timeout = s->timeout / 1024; timeout; timeout /= 2) {
         class++;

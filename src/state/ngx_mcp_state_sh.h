@@ -33,12 +33,12 @@
 #define NGX_MCP_STATE_VERSION 26
 
 /*
- * Lists of idle sessions.  The timeouts of the sessions in list n < 24 have n
- * significant bits, in units of 1024 ms; the last list has sessions that were
- * not used yet.  A session with streams is in no list, a session with calls
- * may be in one.
+ * Lists of idle sessions.  The timeouts of the sessions in list n have n
+ * significant bits, in units of 1024 ms; those of sessions that were not used
+ * yet are in list n + 24.  A session with streams is in no list, a session
+ * with calls may be in one.
  */
-#define NGX_MCP_IDLE_CLASSES  25
+#define NGX_MCP_IDLE_CLASSES  48
 #define NGX_MCP_IDLE_UNUSED   24
 #define NGX_MCP_IDLE_NONE     0xff
 
