@@ -415,12 +415,9 @@ ngx_mcp_stream_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_sh_t *st,
     if (st->channel == NGX_MCP_GENERAL_CHANNEL) {
         active_stream = &s->subscriber.active_stream;
 
-        if (--s->ngets == 0) {
+        if (--s->ngets == 0 && !s->ended) {
             ngx_mcp_listeners_ring_locked(zone, s);
-
-            if (!s->ended) {
-                ngx_mcp_group_gets_locked(zone, s, -1);
-            }
+            ngx_mcp_group_gets_locked(zone, s, -1);
         }
 
     } else {

@@ -254,7 +254,8 @@ ngx_mcp_worker_due_handler(ngx_event_t *ev)
     rc = bell->zone->schema->due(bell->zone, &next);
 
     if (rc == NGX_AGAIN || next) {
-        ngx_mcp_doorbell_due(bell->zone, ngx_max(next, 10));
+        ngx_mcp_doorbell_due(bell->zone,
+                             rc == NGX_AGAIN ? 10 : ngx_max(next, 10));
     }
 }
 
