@@ -64,12 +64,9 @@ static void ngx_http_mcp_continue_room(ngx_http_mcp_call_t *call,
     ngx_uint_t room);
 static ngx_int_t ngx_http_mcp_continue_message(ngx_http_mcp_call_line_t *line,
     ngx_str_t *text, ngx_uint_t flags, uint64_t before);
-static void ngx_http_mcp_continue_notification(ngx_http_mcp_continue_t *cont,
-    ngx_mcp_json_t *json, ngx_str_t *text, ngx_uint_t method);
 static void ngx_http_mcp_continue_ended(ngx_http_mcp_call_line_t *line);
 static void ngx_http_mcp_continue_request(ngx_http_mcp_continue_t *cont,
-    ngx_mcp_json_t *json, ngx_str_t *text, ngx_uint_t method,
-    uint64_t before);
+    ngx_mcp_json_t *json, ngx_str_t *text, uint64_t before);
 static void ngx_http_mcp_continue_ask(ngx_event_t *ev);
 static void ngx_http_mcp_continue_done(ngx_http_mcp_continue_t *cont,
     ngx_str_t *text);
@@ -370,7 +367,7 @@ static ngx_int_t
 ngx_http_mcp_continue_message(ngx_http_mcp_call_line_t *line, ngx_str_t *text,
     ngx_uint_t flags, uint64_t before)
 {
-    ngx_uint_t                method;
+    ngx_str_t                 own;
     ngx_mcp_json_t            json;
     ngx_http_mcp_continue_t  *cont;
 
@@ -385,53 +382,18 @@ ngx_http_mcp_continue_message(ngx_http_mcp_call_line_t *line, ngx_str_t *text,
         return NGX_OK;
     }
 
-    method = ngx_mcp_method_of(&json, text);
-
     if (json.members[NGX_MCP_PATH_ID].count) {
-        ngx_http_mcp_continue_request(cont, &json, text, method, before);
-
-    } else {
-        ngx_http_mcp_continue_notification(cont, &json, text, method);
+        ngx_http_mcp_continue_request(cont, &json, text, before);
+        return NGX_OK;
     }
+
+    /* the token is the first request's, and this one may have another */
+
+    own = ngx_mcp_message_member(cont->call->message, NGX_MCP_PATH_META_TOKEN);
+
+    ngx_http_mcp_call_notified(cont->call, &json, text, NULL, &own);
 
     return NGX_OK;
-}
-
-
-static void
-ngx_http_mcp_continue_notification(ngx_http_mcp_continue_t *cont,
-    ngx_mcp_json_t *json, ngx_str_t *text, ngx_uint_t method)
-{
-    ngx_str_t             token;
-    ngx_http_mcp_call_t  *call;
-
-    call = cont->call;
-
-    switch (method) {
-
-    case NGX_MCP_METHOD_OTHER:
-        ngx_http_mcp_call_deliver(call, text, 0, NGX_MCP_LEVEL_UNSET);
-        return;
-
-    case NGX_MCP_METHOD_MESSAGE:
-        if (call->ctx->caller.level != NGX_MCP_LEVEL_UNSET
-            && ngx_mcp_level_of(json, text) >= call->ctx->caller.level)
-        {
-            ngx_http_mcp_call_deliver(call, text, 0, NGX_MCP_LEVEL_UNSET);
-        }
-
-        return;
-
-    case NGX_MCP_METHOD_PROGRESS:
-
-        /* the token is the first request's, and this one may have another */
-
-        token = ngx_mcp_message_member(call->message, NGX_MCP_PATH_META_TOKEN);
-
-        if (token.len && json->members[NGX_MCP_PATH_TOKEN].count) {
-            ngx_http_mcp_call_progress(call, json, text, &token);
-        }
-    }
 }
 
 
@@ -471,7 +433,7 @@ ngx_http_mcp_continue_ended(ngx_http_mcp_call_line_t *line)
 
 static void
 ngx_http_mcp_continue_request(ngx_http_mcp_continue_t *cont,
-    ngx_mcp_json_t *json, ngx_str_t *text, ngx_uint_t method, uint64_t before)
+    ngx_mcp_json_t *json, ngx_str_t *text, uint64_t before)
 {
     ngx_str_t                  id, message, body;
     ngx_pool_t                *pool;
@@ -490,7 +452,8 @@ ngx_http_mcp_continue_request(ngx_http_mcp_continue_t *cont,
         return;
     }
 
-    if (ngx_http_mcp_round_add(cont->call, &cont->round, json, text, method)
+    if (ngx_http_mcp_round_add(cont->call, &cont->round, json, text,
+                               ngx_mcp_method_of(json, text))
         == NGX_OK)
     {
         if (cont->round.input.n == 1) {

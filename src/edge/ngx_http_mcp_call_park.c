@@ -541,8 +541,6 @@ static void
 ngx_http_mcp_call_park_notified(ngx_http_mcp_call_park_t *park,
     ngx_mcp_json_t *json, ngx_str_t *text)
 {
-    ngx_str_t             token;
-    ngx_uint_t            level;
     ngx_http_mcp_call_t  *call;
 
     call = park->call;
@@ -559,6 +557,20 @@ ngx_http_mcp_call_park_notified(ngx_http_mcp_call_park_t *park,
         return;
     }
 
+    ngx_http_mcp_call_notified(call, json, text, &park->ureq->minted,
+                               &park->ureq->own_token);
+}
+
+
+void
+ngx_http_mcp_call_notified(ngx_http_mcp_call_t *call, ngx_mcp_json_t *json,
+    ngx_str_t *text, ngx_str_t *theirs, ngx_str_t *own)
+{
+    ngx_str_t        out, token;
+    ngx_uint_t       level;
+    ngx_pool_t      *pool;
+    ngx_mcp_path_e   path[2];
+
     switch (ngx_mcp_method_of(json, text)) {
 
     case NGX_MCP_METHOD_OTHER:
@@ -568,7 +580,9 @@ ngx_http_mcp_call_park_notified(ngx_http_mcp_call_park_t *park,
     case NGX_MCP_METHOD_MESSAGE:
         level = ngx_mcp_level_of(json, text);
 
-        if (park->parked
+        /* for a parked call, the request that goes on with it decides */
+
+        if ((call->park && call->park->parked)
             || (call->ctx->caller.level != NGX_MCP_LEVEL_UNSET
                 && level >= call->ctx->caller.level))
         {
@@ -578,25 +592,24 @@ ngx_http_mcp_call_park_notified(ngx_http_mcp_call_park_t *park,
         return;
 
     case NGX_MCP_METHOD_PROGRESS:
-        token = ngx_mcp_json_span(json, NGX_MCP_PATH_TOKEN, text->data);
+        break;
 
-        if (park->ureq->own_token.len
-            && ngx_mcp_json_same_id(&token, &park->ureq->minted))
-        {
-            ngx_http_mcp_call_progress(call, json, text,
-                                       &park->ureq->own_token);
-        }
+    default:
+        return;
     }
-}
 
+    token = ngx_mcp_json_span(json, NGX_MCP_PATH_TOKEN, text->data);
 
-void
-ngx_http_mcp_call_progress(ngx_http_mcp_call_t *call, ngx_mcp_json_t *json,
-    ngx_str_t *text, ngx_str_t *token)
-{
-    ngx_str_t        out;
-    ngx_pool_t      *pool;
-    ngx_mcp_path_e   path[2];
+    if (token.len == 0 || own->len == 0
+        || (theirs && !ngx_mcp_json_same_id(&token, theirs)))
+    {
+        return;
+    }
+
+    if (ngx_mcp_json_same_id(&token, own)) {
+        ngx_http_mcp_call_deliver(call, text, 0, NGX_MCP_LEVEL_UNSET);
+        return;
+    }
 
     pool = ngx_create_pool(ngx_pagesize, ngx_cycle->log);
     if (pool == NULL) {
@@ -606,7 +619,7 @@ ngx_http_mcp_call_progress(ngx_http_mcp_call_t *call, ngx_mcp_json_t *json,
     path[0] = NGX_MCP_PATH_TOKEN;
     path[1] = NGX_MCP_PATH_NONE;
 
-    out = ngx_mcp_message_replace(pool, text, json, path, token);
+    out = ngx_mcp_message_replace(pool, text, json, path, own);
 
     if (out.data) {
         ngx_http_mcp_call_deliver(call, &out, 0, NGX_MCP_LEVEL_UNSET);

@@ -127,9 +127,14 @@ void ngx_http_mcp_call_park_wake(ngx_http_mcp_call_t *call);
  */
 void ngx_http_mcp_call_park_quit(ngx_mcp_zone_t *zone);
 
-/* delivers a notification of progress, of which json is the scan, with token */
-void ngx_http_mcp_call_progress(ngx_http_mcp_call_t *call,
-    ngx_mcp_json_t *json, ngx_str_t *text, ngx_str_t *token);
+/*
+ * Delivers a notification of an upstream, of which json is the scan, if the
+ * stream of the client's request may carry it.  One of progress must have
+ * the raw token "theirs" (NULL: any), and gets the token "own", unless that is
+ * empty.
+ */
+void ngx_http_mcp_call_notified(ngx_http_mcp_call_t *call,
+    ngx_mcp_json_t *json, ngx_str_t *text, ngx_str_t *theirs, ngx_str_t *own);
 
 /*
  * The call is about to end, and its session is not free for others yet: closes

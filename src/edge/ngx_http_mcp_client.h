@@ -118,7 +118,10 @@ struct ngx_http_mcp_client_s {
                                 ngx_http_mcp_ctx_t *ctx,
                                 ngx_http_mcp_result_t *made);
 
-    /* see ngx_http_mcp_server_request_to_client() */
+    /*
+     * See ngx_http_mcp_server_request_to_client().  NGX_DECLINED also: it
+     * delivered the message itself.
+     */
     ngx_int_t               (*server_request)(ngx_http_mcp_ctx_t *ctx,
                                 ngx_http_mcp_upstream_request_t *ureq,
                                 ngx_str_t *text,

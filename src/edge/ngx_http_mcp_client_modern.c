@@ -1362,24 +1362,21 @@ ngx_http_mcp_modern_client_capabilities(ngx_pool_t *pool,
 }
 
 
-/* passes on only messages about the request, which its stream may carry */
+/* delivers what the stream of the request may carry, and returns no text */
 
 static ngx_int_t
 ngx_http_mcp_modern_client_server_request(ngx_http_mcp_ctx_t *ctx,
     ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text, ngx_pool_t **pool,
     ngx_str_t *out)
 {
-    ngx_str_t                 id, token, own;
-    ngx_uint_t                method, level;
+    ngx_str_t                 id, own;
+    ngx_uint_t                method;
     ngx_http_mcp_audience_t   audience;
-
-    *out = *text;
-
-    method = ngx_mcp_method_of(ureq->x->scan, text);
 
     id = ngx_mcp_json_span(ureq->x->scan, NGX_MCP_PATH_ID, text->data);
 
     if (id.len) {
+        method = ngx_mcp_method_of(ureq->x->scan, text);
 
         if (method != NGX_MCP_METHOD_PING) {
             return ngx_http_mcp_call_park_ask(ctx->call, ureq, text, method)
@@ -1392,29 +1389,11 @@ ngx_http_mcp_modern_client_server_request(ngx_http_mcp_ctx_t *ctx,
         return NGX_DECLINED;
     }
 
-    switch (method) {
+    own = ngx_mcp_message_member(ctx->message, NGX_MCP_PATH_META_TOKEN);
 
-    case NGX_MCP_METHOD_OTHER:
-        return NGX_OK;
+    ngx_http_mcp_call_notified(ctx->call, ureq->x->scan, text, &own, &own);
 
-    case NGX_MCP_METHOD_PROGRESS:
-        token = ngx_mcp_json_span(ureq->x->scan, NGX_MCP_PATH_TOKEN,
-                                  text->data);
-        own = ngx_mcp_message_member(ctx->message, NGX_MCP_PATH_META_TOKEN);
-
-        return (token.len && own.len && ngx_mcp_json_same_id(&token, &own))
-               ? NGX_OK : NGX_DECLINED;
-
-    case NGX_MCP_METHOD_MESSAGE:
-        level = ngx_mcp_level_of(ureq->x->scan, text);
-
-        return (ctx->caller.level != NGX_MCP_LEVEL_UNSET
-                && level >= ctx->caller.level)
-               ? NGX_OK : NGX_DECLINED;
-
-    default:
-        return NGX_DECLINED;
-    }
+    return NGX_DECLINED;
 }
 
 
