@@ -11,14 +11,12 @@
 #include "ngx_http_mcp_edge.h"
 #include "ngx_http_mcp_client.h"
 #include "ngx_http_mcp_output.h"
-#include "ngx_http_mcp_header_iter.h"
 
 
 static ngx_int_t ngx_http_mcp_send(ngx_http_request_t *r, ngx_uint_t status,
     ngx_str_t *parts, ngx_uint_t nparts);
 static ngx_int_t ngx_http_mcp_frame_event(ngx_http_request_t *r,
     ngx_str_t **body);
-static ngx_uint_t ngx_http_mcp_has_retry_after(ngx_http_request_t *r);
 static ngx_int_t ngx_http_mcp_cors_headers(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx);
 static ngx_int_t ngx_http_mcp_refusal_body(ngx_http_request_t *r,
@@ -314,8 +312,11 @@ ngx_http_mcp_reply_send(ngx_http_request_t *r, ngx_str_t *id,
                       &ctx->conf->name, status, reply->code, &reply->message);
     }
 
+    /* the upstream's may be there already */
+
     if (status == NGX_HTTP_SERVICE_UNAVAILABLE
-        && !ngx_http_mcp_has_retry_after(r)
+        && ngx_http_mcp_find_header(&r->headers_out.headers, "Retry-After")
+           == NULL
         && ngx_http_mcp_header_text(r, "Retry-After", "1") != NGX_OK)
     {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
@@ -417,31 +418,6 @@ ngx_http_mcp_not_allowed(ngx_http_request_t *r, const char *why)
     }
 
     return ngx_http_mcp_refuse(r, NGX_HTTP_NOT_ALLOWED, NGX_MCP_REFUSED, why);
-}
-
-
-/* returns whether the upstream's Retry-After is in the response already */
-
-static ngx_uint_t
-ngx_http_mcp_has_retry_after(ngx_http_request_t *r)
-{
-    ngx_table_elt_t            *h;
-    ngx_http_mcp_header_iter_t  iter;
-
-    ngx_http_mcp_header_iter_init(&iter, &r->headers_out.headers);
-
-    while ((h = ngx_http_mcp_header_iter_next(&iter)) != NULL) {
-
-        if (h->hash && h->key.len == sizeof("Retry-After") - 1
-            && ngx_strncasecmp(h->key.data, (u_char *) "Retry-After",
-                               h->key.len)
-               == 0)
-        {
-            return 1;
-        }
-    }
-
-    return 0;
 }
 
 

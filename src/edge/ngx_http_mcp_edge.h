@@ -83,9 +83,12 @@ ngx_str_t ngx_http_mcp_trim(ngx_str_t value);
 /* whether Content-Type says JSON */
 ngx_uint_t ngx_http_mcp_is_json(ngx_http_request_t *r);
 
-/* returns the first request header of this name, in any case, or NULL */
-ngx_table_elt_t *ngx_http_mcp_find_header(ngx_http_request_t *r,
-    ngx_str_t *name);
+/* returns the first header of this name, in any case, or NULL */
+#define ngx_http_mcp_find_header(headers, name)                               \
+    ngx_http_mcp_search_header(headers, name, sizeof(name) - 1)
+
+ngx_table_elt_t *ngx_http_mcp_search_header(ngx_list_t *headers,
+    const char *name, size_t len);
 
 /*
  * Looks the request's session up by id and endpoint alone, for variables that

@@ -12,7 +12,7 @@
 #include "ngx_http_mcp_header_iter.h"
 
 
-/* what was there of a header when it comes */
+/* whether a header came before, and with the same value */
 #define NGX_HTTP_MCP_HEADER_NONE   0
 #define NGX_HTTP_MCP_HEADER_SAME   1
 #define NGX_HTTP_MCP_HEADER_OTHER  2
@@ -30,17 +30,18 @@ static ngx_uint_t ngx_http_mcp_weight_zero(u_char *p, u_char *last);
 
 
 ngx_table_elt_t *
-ngx_http_mcp_find_header(ngx_http_request_t *r, ngx_str_t *name)
+ngx_http_mcp_search_header(ngx_list_t *headers, const char *name, size_t len)
 {
     ngx_table_elt_t            *h;
     ngx_http_mcp_header_iter_t  iter;
 
-    ngx_http_mcp_header_iter_init(&iter, &r->headers_in.headers);
+    ngx_http_mcp_header_iter_init(&iter, headers);
 
     while ((h = ngx_http_mcp_header_iter_next(&iter)) != NULL) {
 
-        if (h->key.len == name->len
-            && ngx_strncasecmp(h->key.data, name->data, name->len) == 0)
+        if (h->key.len == len
+            && ngx_strncasecmp(h->key.data, (u_char *) name, len) == 0
+            && h->hash)
         {
             return h;
         }

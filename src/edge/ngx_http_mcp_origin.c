@@ -355,10 +355,7 @@ ngx_http_mcp_cross_site(ngx_http_request_t *r)
 {
     ngx_table_elt_t  *site, *mode;
 
-    static ngx_str_t  site_name = ngx_string("Sec-Fetch-Site");
-    static ngx_str_t  mode_name = ngx_string("Sec-Fetch-Mode");
-
-    site = ngx_http_mcp_find_header(r, &site_name);
+    site = ngx_http_mcp_find_header(&r->headers_in.headers, "Sec-Fetch-Site");
 
     if (site == NULL
         || ngx_strcasecmp(site->value.data, (u_char *) "cross-site") != 0)
@@ -366,7 +363,7 @@ ngx_http_mcp_cross_site(ngx_http_request_t *r)
         return 0;
     }
 
-    mode = ngx_http_mcp_find_header(r, &mode_name);
+    mode = ngx_http_mcp_find_header(&r->headers_in.headers, "Sec-Fetch-Mode");
 
     return r->method == NGX_HTTP_POST || mode == NULL
            || ngx_strcasecmp(mode->value.data, (u_char *) "navigate") != 0;

@@ -178,7 +178,6 @@ ngx_http_mcp_publish_values(ngx_http_mcp_publish_t *p)
     ngx_int_t                     rc;
     ngx_table_elt_t              *h;
     ngx_http_mcp_publish_conf_t  *conf;
-    static ngx_str_t              key = ngx_string("Idempotency-Key");
 
     conf = p->conf;
 
@@ -214,7 +213,8 @@ ngx_http_mcp_publish_values(ngx_http_mcp_publish_t *p)
     }
 
     if (p->in.id.len == 0) {
-        h = ngx_http_mcp_find_header(p->request, &key);
+        h = ngx_http_mcp_find_header(&p->request->headers_in.headers,
+                                     "Idempotency-Key");
 
         if (h) {
             p->in.id = h->value;

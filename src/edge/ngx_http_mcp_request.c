@@ -49,7 +49,6 @@ static ngx_http_mcp_client_t  *ngx_http_mcp_clients[] = {
 ngx_int_t
 ngx_http_mcp_preaccess_handler(ngx_http_request_t *r)
 {
-    ngx_str_t                 preflight;
     ngx_http_mcp_ctx_t       *ctx;
     ngx_http_mcp_loc_conf_t  *mlcf;
 
@@ -86,14 +85,13 @@ ngx_http_mcp_preaccess_handler(ngx_http_request_t *r)
     }
 
     if (r->method == NGX_HTTP_OPTIONS && mlcf->cors && ctx->origin_ok
-        && ctx->header_origin.len)
+        && ctx->header_origin.len
+        && ngx_http_mcp_find_header(&r->headers_in.headers,
+                                    "Access-Control-Request-Method")
+           != NULL)
     {
-        ngx_str_set(&preflight, "Access-Control-Request-Method");
-
-        if (ngx_http_mcp_find_header(r, &preflight) != NULL) {
-            ngx_http_finalize_request(r, ngx_http_mcp_preflight(r));
-            return NGX_DONE;
-        }
+        ngx_http_finalize_request(r, ngx_http_mcp_preflight(r));
+        return NGX_DONE;
     }
 
     if (r->method != NGX_HTTP_POST) {
@@ -115,8 +113,6 @@ ngx_http_mcp_preflight(ngx_http_request_t *r)
 {
     ngx_table_elt_t  *h;
 
-    static ngx_str_t  headers = ngx_string("Access-Control-Request-Headers");
-
     if (ngx_http_discard_request_body(r) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
@@ -132,7 +128,8 @@ ngx_http_mcp_preflight(ngx_http_request_t *r)
 
     /* any header: access is decided by what the request itself carries */
 
-    h = ngx_http_mcp_find_header(r, &headers);
+    h = ngx_http_mcp_find_header(&r->headers_in.headers,
+                                 "Access-Control-Request-Headers");
 
     if (h && ngx_http_mcp_header(r, "Access-Control-Allow-Headers", &h->value)
              != NGX_OK)

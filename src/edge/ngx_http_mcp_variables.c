@@ -313,10 +313,7 @@ static ngx_int_t
 ngx_http_mcp_variable_encode(ngx_pool_t *pool, ngx_http_variable_value_t *v,
     ngx_uint_t slash)
 {
-    u_char  *p, *dst, ch;
-    size_t   i;
-
-    static u_char  hex[] = "0123456789ABCDEF";
+    u_char  *p, *dst, *from, *end, *last;
 
     dst = ngx_pnalloc(pool, v->len * 3);
     if (dst == NULL) {
@@ -324,21 +321,21 @@ ngx_http_mcp_variable_encode(ngx_pool_t *pool, ngx_http_variable_value_t *v,
     }
 
     p = dst;
+    last = v->data + v->len;
 
-    for (i = 0; i < v->len; i++) {
-        ch = v->data[i];
+    for (from = v->data; from <= last; from = end + 1) {
 
-        if ((ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z')
-            || (ch >= '0' && ch <= '9') || ch == '-' || ch == '_'
-            || ch == '.' || ch == '~' || (ch == '/' && slash))
-        {
-            *p++ = ch;
-            continue;
+        end = slash ? ngx_strlchr(from, last, '/') : NULL;
+
+        if (end == NULL) {
+            end = last;
         }
 
-        *p++ = '%';
-        *p++ = hex[ch >> 4];
-        *p++ = hex[ch & 0xf];
+        p = (u_char *) ngx_escape_uri(p, from, end - from,
+                                      NGX_ESCAPE_URI_COMPONENT);
+        if (end < last) {
+            *p++ = '/';
+        }
     }
 
     v->data = dst;
