@@ -43,7 +43,7 @@ static ngx_uint_t ngx_http_mcp_conf_alike(ngx_http_mcp_upstream_t *a,
 static void ngx_http_mcp_conf_warn_unused(ngx_conf_t *cf,
     ngx_http_mcp_loc_conf_t *mlcf);
 static ngx_int_t ngx_http_mcp_conf_note(ngx_conf_t *cf,
-    ngx_array_t *directives);
+    ngx_array_t *directives, ngx_http_handler_pt handler);
 static void ngx_http_mcp_conf_warn_idle(ngx_conf_t *cf,
     ngx_http_mcp_main_conf_t *mmcf);
 static void ngx_http_mcp_conf_holds(ngx_http_mcp_loc_conf_t *mlcf,
@@ -88,10 +88,7 @@ ngx_http_mcp_create_main_conf(ngx_conf_t *cf)
     if (ngx_array_init(&mmcf->zones, cf->pool, 2,
                        sizeof(ngx_http_mcp_zone_t *))
         != NGX_OK
-        || ngx_array_init(&mmcf->publishers, cf->pool, 4,
-                          sizeof(ngx_http_mcp_publish_conf_t *))
-           != NGX_OK
-        || ngx_array_init(&mmcf->guarded, cf->pool, 4,
+        || ngx_array_init(&mmcf->handlers, cf->pool, 4,
                           sizeof(ngx_http_mcp_directive_t))
            != NGX_OK
         || ngx_array_init(&mmcf->endpoints, cf->pool, 4,
@@ -382,14 +379,6 @@ ngx_http_mcp_merge_endpoint(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf)
 
     cscf = mlcf->conf_ctx->srv_conf[ngx_http_core_module.ctx_index];
     clcf = mlcf->conf_ctx->loc_conf[ngx_http_core_module.ctx_index];
-
-    if (clcf->handler != ngx_http_mcp_content_handler) {
-        ngx_log_error(NGX_LOG_EMERG, cf->log, 0,
-                      "\"mcp_endpoint\" cannot share a location with another "
-                      "directive that answers requests; give each a location "
-                      "of its own in %s:%ui", mlcf->file, mlcf->line);
-        return NGX_CONF_ERROR;
-    }
 
     server = &cscf->server_name;
 
@@ -793,32 +782,28 @@ ngx_http_mcp_conf_old_zones(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf)
 }
 
 
-/* checks that no later directive answers instead of these */
+/* checks that no other directive answers instead of these */
 
 static ngx_int_t
 ngx_http_mcp_conf_handlers(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf)
 {
     ngx_uint_t                 i;
-    ngx_http_mcp_loc_conf_t   *mlcf;
     ngx_http_core_loc_conf_t  *clcf;
-    ngx_http_mcp_directive_t  *g;
+    ngx_http_mcp_directive_t  *d;
 
-    g = mmcf->guarded.elts;
+    d = mmcf->handlers.elts;
 
-    for (i = 0; i < mmcf->guarded.nelts; i++) {
-        mlcf = g[i].loc_conf[ngx_http_mcp_module.ctx_index];
-        clcf = g[i].loc_conf[ngx_http_core_module.ctx_index];
+    for (i = 0; i < mmcf->handlers.nelts; i++) {
+        clcf = d[i].loc_conf[ngx_http_core_module.ctx_index];
 
-        if (clcf->handler == (mlcf->publish ? ngx_http_mcp_publish_handler
-                                            : ngx_http_mcp_status_handler))
-        {
+        if (clcf->handler == d[i].handler) {
             continue;
         }
 
         ngx_log_error(NGX_LOG_EMERG, cf->log, 0,
                       "\"%V\" cannot share a location with another directive "
                       "that answers requests; give each a location of its own "
-                      "in %s:%ui", &g[i].directive, g[i].file, g[i].line);
+                      "in %s:%ui", &d[i].directive, d[i].file, d[i].line);
         return NGX_ERROR;
     }
 
@@ -1008,25 +993,33 @@ ngx_http_mcp_conf_used(ngx_conf_t *cf)
 
     mmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_mcp_module);
 
-    return ngx_http_mcp_conf_note(cf, &mmcf->used);
+    return ngx_http_mcp_conf_note(cf, &mmcf->used, NULL);
 }
 
 
-ngx_int_t
-ngx_http_mcp_conf_guarded(ngx_conf_t *cf)
+char *
+ngx_http_mcp_conf_handler(ngx_conf_t *cf, ngx_http_handler_pt handler)
 {
+    ngx_http_core_loc_conf_t  *clcf;
     ngx_http_mcp_main_conf_t  *mmcf;
 
+    clcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
     mmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_mcp_module);
 
-    return ngx_http_mcp_conf_note(cf, &mmcf->guarded);
+    if (clcf->handler == NULL) {
+        clcf->handler = handler;
+    }
+
+    return ngx_http_mcp_conf_note(cf, &mmcf->handlers, handler) == NGX_OK
+           ? NGX_CONF_OK : NGX_CONF_ERROR;
 }
 
 
 /* adds the directive at hand to an array */
 
 static ngx_int_t
-ngx_http_mcp_conf_note(ngx_conf_t *cf, ngx_array_t *directives)
+ngx_http_mcp_conf_note(ngx_conf_t *cf, ngx_array_t *directives,
+    ngx_http_handler_pt handler)
 {
     ngx_str_t                 *value;
     ngx_http_conf_ctx_t       *ctx;
@@ -1045,6 +1038,7 @@ ngx_http_mcp_conf_note(ngx_conf_t *cf, ngx_array_t *directives)
     d->line = cf->conf_file->line;
     d->loc_conf = ctx->loc_conf;
     d->srv_conf = ctx->srv_conf;
+    d->handler = handler;
 
     return NGX_OK;
 }
@@ -1058,24 +1052,19 @@ ngx_http_mcp_conf_note(ngx_conf_t *cf, ngx_array_t *directives)
 static void
 ngx_http_mcp_conf_warn_idle(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf)
 {
-    ngx_uint_t                  i;
-    ngx_http_mcp_loc_conf_t   **eps, *mlcf;
-    ngx_http_mcp_directive_t   *d;
+    ngx_uint_t                 i;
+    ngx_http_mcp_loc_conf_t   *mlcf;
+    ngx_http_mcp_directive_t  *d;
 
-    eps = mmcf->endpoints.elts;
+    d = mmcf->handlers.elts;
 
-    for (i = 0; i < mmcf->endpoints.nelts; i++) {
-        ngx_http_mcp_conf_holds(eps[i], NGX_HTTP_MCP_HOLDS_ENDPOINT);
-    }
-
-    d = mmcf->guarded.elts;
-
-    for (i = 0; i < mmcf->guarded.nelts; i++) {
+    for (i = 0; i < mmcf->handlers.nelts; i++) {
         mlcf = d[i].loc_conf[ngx_http_mcp_module.ctx_index];
 
-        ngx_http_mcp_conf_holds(mlcf, mlcf->publish
-                                      ? NGX_HTTP_MCP_HOLDS_PUBLISH
-                                      : NGX_HTTP_MCP_HOLDS_STATUS);
+        ngx_http_mcp_conf_holds(mlcf,
+                                mlcf->endpoint ? NGX_HTTP_MCP_HOLDS_ENDPOINT
+                                : mlcf->publish ? NGX_HTTP_MCP_HOLDS_PUBLISH
+                                                : NGX_HTTP_MCP_HOLDS_STATUS);
     }
 
     d = mmcf->used.elts;
@@ -1159,18 +1148,21 @@ ngx_http_mcp_conf_warn_batch(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf,
 static void
 ngx_http_mcp_conf_publishers(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf)
 {
-    u_char                        *end;
-    ngx_uint_t                     i, j;
-    ngx_http_mcp_loc_conf_t      **eps;
-    ngx_http_mcp_publish_conf_t  **p;
-    u_char                         names[512];
+    u_char                       *end;
+    ngx_uint_t                    i, j;
+    ngx_http_mcp_loc_conf_t     **eps, *mlcf;
+    ngx_http_mcp_directive_t     *d;
+    ngx_http_mcp_publish_conf_t  *p;
+    u_char                        names[512];
 
-    p = mmcf->publishers.elts;
+    d = mmcf->handlers.elts;
     eps = mmcf->endpoints.elts;
 
-    for (i = 0; i < mmcf->publishers.nelts; i++) {
+    for (i = 0; i < mmcf->handlers.nelts; i++) {
+        mlcf = d[i].loc_conf[ngx_http_mcp_module.ctx_index];
+        p = mlcf->publish;
 
-        if (p[i]->endpoint.len == 0) {
+        if (p == NULL || p->endpoint.len == 0) {
             continue;
         }
 
@@ -1178,11 +1170,11 @@ ngx_http_mcp_conf_publishers(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf)
 
         for (j = 0; j < mmcf->endpoints.nelts; j++) {
 
-            if (eps[j]->zone != p[i]->zone) {
+            if (eps[j]->zone != p->zone) {
                 continue;
             }
 
-            if (ngx_mcp_equal(&eps[j]->name, &p[i]->endpoint)) {
+            if (ngx_mcp_equal(&eps[j]->name, &p->endpoint)) {
                 break;
             }
 
@@ -1199,8 +1191,7 @@ ngx_http_mcp_conf_publishers(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf)
                       "\"mcp_publish\" names in %s:%ui; write the \"name=\" "
                       "of an \"mcp_endpoint\", or its server's name and "
                       "location; the zone has %s %*s",
-                      &p[i]->zone->name, &p[i]->endpoint, p[i]->file,
-                      p[i]->line,
+                      &p->zone->name, &p->endpoint, d[i].file, d[i].line,
                       end == names ? "no endpoints" : "the endpoints",
                       (size_t) (end - names), names);
     }
@@ -1214,7 +1205,6 @@ ngx_http_mcp_conf_topics(ngx_http_mcp_loc_conf_t *mlcf)
 {
     ngx_http_mcp_zone_t    *zone;
     ngx_http_mcp_bridge_t  *bridge;
-    static ngx_str_t        none = ngx_string("");
 
     zone = (ngx_http_mcp_zone_t *) mlcf->zone;
     bridge = &mlcf->bridge;
@@ -1237,12 +1227,20 @@ ngx_http_mcp_conf_topics(ngx_http_mcp_loc_conf_t *mlcf)
         bridge->topics |= NGX_HTTP_MCP_TOPICS_ALONE;
     }
 
-    if (mlcf->tenant == NULL) {
-        bridge->tenant = &none;
+    bridge->tenant = ngx_http_mcp_conf_tenant(mlcf);
+}
 
-    } else if (mlcf->tenant->lengths == NULL) {
-        bridge->tenant = &mlcf->tenant->value;
+
+ngx_str_t *
+ngx_http_mcp_conf_tenant(ngx_http_mcp_loc_conf_t *mlcf)
+{
+    static ngx_str_t  none = ngx_string("");
+
+    if (mlcf->tenant == NULL) {
+        return &none;
     }
+
+    return mlcf->tenant->lengths ? NULL : &mlcf->tenant->value;
 }
 
 
@@ -1447,19 +1445,21 @@ ngx_http_mcp_conf_server_name(ngx_array_t *names, ngx_str_t *name)
 }
 
 
-/* warns of noted directives that no access rule protects */
+/* warns of publishing and status that no access rule protects */
 
 static void
 ngx_http_mcp_conf_warn_access(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf)
 {
     ngx_uint_t                 i;
-    ngx_http_mcp_directive_t  *g;
+    ngx_http_mcp_directive_t  *d;
 
-    g = mmcf->guarded.elts;
+    d = mmcf->handlers.elts;
 
-    for (i = 0; i < mmcf->guarded.nelts; i++) {
+    for (i = 0; i < mmcf->handlers.nelts; i++) {
 
-        if (ngx_http_mcp_conf_protected(cf, &g[i])) {
+        if (d[i].handler == ngx_http_mcp_content_handler
+            || ngx_http_mcp_conf_protected(cf, &d[i]))
+        {
             continue;
         }
 
@@ -1469,7 +1469,7 @@ ngx_http_mcp_conf_warn_access(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf)
                       "\"auth_request\" and \"ssl_verify_client on\" applies "
                       "to its location; add for example \"allow 127.0.0.1; "
                       "deny all;\"",
-                      &g[i].directive, g[i].file, g[i].line);
+                      &d[i].directive, d[i].file, d[i].line);
     }
 }
 

@@ -55,12 +55,20 @@ ngx_int_t ngx_http_mcp_conf_utf8(ngx_conf_t *cf);
 ngx_uint_t ngx_http_mcp_conf_name_valid(ngx_str_t *name);
 
 /*
- * Notes the directive at hand for a warning: of one that nothing in its
- * location uses, or that no access rule protects.  The first checks its
- * arguments as well.  NGX_OK or NGX_ERROR (logged, or no memory).
+ * Checks the arguments of the directive at hand, and notes it for a warning if
+ * nothing in its location uses it.  NGX_OK or NGX_ERROR (logged, or no memory).
  */
 ngx_int_t ngx_http_mcp_conf_used(ngx_conf_t *cf);
-ngx_int_t ngx_http_mcp_conf_guarded(ngx_conf_t *cf);
+
+/*
+ * Makes the directive at hand answer the requests to its location.  It is
+ * checked later that no other directive does.  NGX_CONF_OK or NGX_CONF_ERROR
+ * (no memory).
+ */
+char *ngx_http_mcp_conf_handler(ngx_conf_t *cf, ngx_http_handler_pt handler);
+
+/* returns the tenant of all requests to an endpoint; NULL: it is variable */
+ngx_str_t *ngx_http_mcp_conf_tenant(ngx_http_mcp_loc_conf_t *mlcf);
 
 /*
  * Warns of arguments NAME="VALUE" from this one on: nginx takes quotes only

@@ -144,8 +144,6 @@ ngx_http_mcp_merge_lists(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf)
     ngx_http_mcp_upstream_t  *u;
     u_char                    digest[16];
 
-    static ngx_str_t  nobody = ngx_string("");
-
     bridge = &mlcf->bridge;
     u = bridge->router.upstreams;
 
@@ -209,15 +207,8 @@ ngx_http_mcp_merge_lists(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf)
         bridge->sources.layout = 1;
     }
 
-    if (bridge->lists_key || mlcf->bind) {
-        return NGX_CONF_OK;
-    }
-
-    if (mlcf->tenant == NULL) {
-        bridge->lists_tenant = &nobody;
-
-    } else if (mlcf->tenant->lengths == NULL) {
-        bridge->lists_tenant = &mlcf->tenant->value;
+    if (bridge->lists_key == NULL && mlcf->bind == NULL) {
+        bridge->lists_tenant = ngx_http_mcp_conf_tenant(mlcf);
     }
 
     return NGX_CONF_OK;

@@ -53,8 +53,8 @@ static char *ngx_http_mcp_conf_endpoint(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
 static char *ngx_http_mcp_conf_upstream(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
-static ngx_uint_t ngx_http_mcp_conf_demand(ngx_str_t *text);
-static ngx_uint_t ngx_http_mcp_conf_names(ngx_str_t *text, const char *name);
+static ngx_uint_t ngx_http_mcp_conf_demand(ngx_conf_t *cf,
+    ngx_http_complex_value_t *cv);
 static char *ngx_http_mcp_conf_events(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
 static ngx_int_t ngx_http_mcp_conf_invalidate_rules(ngx_conf_t *cf,
@@ -74,8 +74,6 @@ static char *ngx_http_mcp_conf_allowed_origins(ngx_conf_t *cf,
 static ngx_uint_t ngx_http_mcp_conf_origin_valid(ngx_str_t *origin);
 static ngx_int_t ngx_http_mcp_conf_array(ngx_conf_t *cf, ngx_array_t **array,
     size_t size);
-static char *ngx_http_mcp_conf_handler(ngx_conf_t *cf,
-    ngx_http_handler_pt handler);
 
 
 static ngx_conf_bitmask_t  ngx_http_mcp_capability_names[] = {
@@ -647,8 +645,7 @@ ngx_http_mcp_conf_status(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
     if (ngx_http_mcp_conf_params(cf, 1, ngx_http_mcp_status_params, mlcf,
                                  "write \"mcp_status zone=NAME;\"")
-        != NGX_CONF_OK
-        || ngx_http_mcp_conf_guarded(cf) != NGX_OK)
+        != NGX_CONF_OK)
     {
         return NGX_CONF_ERROR;
     }
@@ -1047,10 +1044,10 @@ ngx_http_mcp_conf_events(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         return NGX_CONF_ERROR;
     }
 
-    feed->demand = ngx_http_mcp_conf_demand(&value[1]);
+    feed->demand = ngx_http_mcp_conf_demand(cf, &feed->upstream.uri);
 
     if (feed->topic) {
-        feed->demand |= ngx_http_mcp_conf_demand(&feed->topic->value);
+        feed->demand |= ngx_http_mcp_conf_demand(cf, feed->topic);
     }
 
     for (first = mlcf->bridge.feeds->elts; first < feed; first++) {
@@ -1071,60 +1068,38 @@ ngx_http_mcp_conf_events(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 }
 
 
+/* returns which variables a value has, as bits NGX_HTTP_MCP_FEED_* */
+
 static ngx_uint_t
-ngx_http_mcp_conf_demand(ngx_str_t *text)
+ngx_http_mcp_conf_demand(ngx_conf_t *cf, ngx_http_complex_value_t *cv)
 {
-    ngx_uint_t  demand;
+    ngx_int_t    tenant, topic;
+    ngx_uint_t   demand, *index;
 
-    demand = 0;
+    static ngx_str_t  names[] = {
+        ngx_string("mcp_tenant"),
+        ngx_string("mcp_topic")
+    };
 
-    if (ngx_http_mcp_conf_names(text, "mcp_tenant")) {
-        demand |= NGX_HTTP_MCP_FEED_TENANT;
+    if (cv->flushes == NULL) {
+        return 0;
     }
 
-    if (ngx_http_mcp_conf_names(text, "mcp_topic")) {
-        demand |= NGX_HTTP_MCP_FEED_TOPIC;
+    tenant = ngx_http_get_variable_index(cf, &names[0]);
+    topic = ngx_http_get_variable_index(cf, &names[1]);
+    demand = 0;
+
+    for (index = cv->flushes; *index != (ngx_uint_t) -1; index++) {
+
+        if (*index == (ngx_uint_t) tenant) {
+            demand |= NGX_HTTP_MCP_FEED_TENANT;
+
+        } else if (*index == (ngx_uint_t) topic) {
+            demand |= NGX_HTTP_MCP_FEED_TOPIC;
+        }
     }
 
     return demand;
-}
-
-
-/* whether the text of a complex value has this variable */
-
-static ngx_uint_t
-ngx_http_mcp_conf_names(ngx_str_t *text, const char *name)
-{
-    u_char  *p, *last;
-    size_t   len;
-
-    len = ngx_strlen(name);
-    last = text->data + text->len;
-
-    for (p = text->data; p < last; p++) {
-
-        if (*p != '$' || ++p == last) {
-            continue;
-        }
-
-        if (*p == '{') {
-            p++;
-        }
-
-        if ((size_t) (last - p) < len || ngx_strncmp(p, name, len) != 0) {
-            continue;
-        }
-
-        p += len;
-
-        if (p == last || !((*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z')
-                           || (*p >= '0' && *p <= '9') || *p == '_'))
-        {
-            return 1;
-        }
-    }
-
-    return 0;
 }
 
 
@@ -1133,26 +1108,16 @@ ngx_http_mcp_conf_publish(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
     ngx_http_mcp_loc_conf_t *mlcf = conf;
 
-    ngx_http_mcp_main_conf_t      *mmcf;
-    ngx_http_mcp_publish_conf_t   *pcf, **p;
+    ngx_http_mcp_publish_conf_t  *pcf;
 
     if (mlcf->publish) {
         return "is duplicate";
     }
 
-    mmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_mcp_module);
-
     pcf = ngx_pcalloc(cf->pool, sizeof(ngx_http_mcp_publish_conf_t));
-    p = ngx_array_push(&mmcf->publishers);
-
-    if (pcf == NULL || p == NULL) {
+    if (pcf == NULL) {
         return NGX_CONF_ERROR;
     }
-
-    *p = pcf;
-
-    pcf->file = cf->conf_file->file.name.data;
-    pcf->line = cf->conf_file->line;
 
     if (ngx_http_mcp_conf_utf8(cf) != NGX_OK
         || ngx_http_mcp_conf_params(cf, 1, ngx_http_mcp_publish_params, pcf,
@@ -1161,8 +1126,7 @@ ngx_http_mcp_conf_publish(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
                                     "[topic=VALUE] [tenant=VALUE] "
                                     "[id=VALUE];\"")
            != NGX_CONF_OK
-        || ngx_http_mcp_conf_needs_zone(cf, pcf->zone) != NGX_OK
-        || ngx_http_mcp_conf_guarded(cf) != NGX_OK)
+        || ngx_http_mcp_conf_needs_zone(cf, pcf->zone) != NGX_OK)
     {
         return NGX_CONF_ERROR;
     }
@@ -1500,30 +1464,4 @@ ngx_http_mcp_conf_array(ngx_conf_t *cf, ngx_array_t **array, size_t size)
     }
 
     return *array ? NGX_OK : NGX_ERROR;
-}
-
-
-/* sets the location's content handler; an error if it has one already */
-
-static char *
-ngx_http_mcp_conf_handler(ngx_conf_t *cf, ngx_http_handler_pt handler)
-{
-    ngx_str_t                 *value;
-    ngx_http_core_loc_conf_t  *clcf;
-
-    clcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
-
-    if (clcf->handler) {
-        value = cf->args->elts;
-
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "\"%V\" cannot share a location with another "
-                           "directive that answers requests; give each a "
-                           "location of its own", &value[0]);
-        return NGX_CONF_ERROR;
-    }
-
-    clcf->handler = handler;
-
-    return NGX_CONF_OK;
 }

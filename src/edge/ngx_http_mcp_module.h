@@ -66,6 +66,7 @@ typedef struct {
     ngx_uint_t                  line;
     void                      **srv_conf;
     void                      **loc_conf;
+    ngx_http_handler_pt         handler;      /* that it sets, or NULL */
 } ngx_http_mcp_directive_t;
 
 
@@ -74,10 +75,8 @@ typedef struct {
     ngx_array_t                 endpoints;    /* ngx_http_mcp_loc_conf_t * */
     ngx_array_t                 used;         /* ngx_http_mcp_directive_t: in
                                                  locations, for what is there */
-    ngx_array_t                 publishers;   /* ..._publish_conf_t * */
-    ngx_array_t                 guarded;      /* ngx_http_mcp_directive_t: those
-                                                 that access rules should
-                                                 protect */
+    ngx_array_t                 handlers;     /* ngx_http_mcp_directive_t: those
+                                                 that answer requests */
     ngx_array_t                 bridges;      /* ngx_http_mcp_bridge_t *, of
                                                  the endpoints */
     uint64_t                    epoch;        /* of this configuration */

@@ -30,8 +30,6 @@ struct ngx_http_mcp_publish_conf_s {
     ngx_http_complex_value_t   *topic;
     ngx_http_complex_value_t   *tenant;
     ngx_http_complex_value_t   *id;
-    u_char                     *file;         /* of the directive */
-    ngx_uint_t                  line;
 };
 
 
