@@ -821,9 +821,7 @@ ngx_http_mcp_shared_message(ngx_http_mcp_upstream_request_t *ureq,
     if (json->members[NGX_MCP_PATH_ERROR].type == NGX_MCP_JSON_OBJECT) {
         code = ngx_mcp_json_span(json, NGX_MCP_PATH_ERROR_CODE, text->data);
 
-        if (code.len > 1 && code.data[0] == '-') {
-            answer->code = - ngx_atoi(code.data + 1, code.len - 1);
-        }
+        answer->code = ngx_mcp_error_code(&code);
 
         if (answer->code >= 0) {
             answer->code = NGX_MCP_INTERNAL_ERROR;

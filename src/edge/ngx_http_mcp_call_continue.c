@@ -567,7 +567,7 @@ ngx_http_mcp_continue_done(ngx_http_mcp_continue_t *cont, ngx_str_t *text)
     if (json.members[NGX_MCP_PATH_ERROR].type == NGX_MCP_JSON_OBJECT) {
         code = ngx_mcp_json_span(&json, NGX_MCP_PATH_ERROR_CODE,
                                  reply.parts[0].data);
-        ctx->error = ngx_http_mcp_error_code(&code);
+        ctx->error = ngx_mcp_error_code(&code);
         ctx->failed = 1;
     }
 

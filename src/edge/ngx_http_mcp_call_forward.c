@@ -698,7 +698,7 @@ ngx_http_mcp_forward_missed(ngx_http_mcp_call_t *call, ngx_str_t *text)
     }
 
     value = ngx_mcp_json_span(json, NGX_MCP_PATH_ERROR_CODE, text->data);
-    code = ngx_http_mcp_error_code(&value);
+    code = ngx_mcp_error_code(&value);
 
     if (!ngx_http_mcp_route_absent(call->message->method_code, code)) {
         return 0;
@@ -900,7 +900,7 @@ ngx_http_mcp_forward_note(ngx_http_mcp_call_t *call, ngx_str_t *text)
 
     if (text) {
         code = ngx_mcp_json_span(json, NGX_MCP_PATH_ERROR_CODE, text->data);
-        call->ctx->error = ngx_http_mcp_error_code(&code);
+        call->ctx->error = ngx_mcp_error_code(&code);
     }
 
     ngx_http_mcp_call_unsubscribe(call);

@@ -455,7 +455,7 @@ ngx_http_mcp_gather_error(ngx_http_mcp_gather_part_t *part, ngx_str_t *text)
     code = ngx_mcp_json_span(part->ureq->x->scan, NGX_MCP_PATH_ERROR_CODE,
                              text->data);
 
-    if (ngx_http_mcp_error_code(&code) == NGX_MCP_METHOD_NOT_FOUND) {
+    if (ngx_mcp_error_code(&code) == NGX_MCP_METHOD_NOT_FOUND) {
         part->state = NGX_HTTP_MCP_GATHER_ABSENT;
         return;
     }

@@ -1127,7 +1127,7 @@ ngx_http_mcp_modern_client_failed(ngx_http_request_t *r,
     *status = NGX_HTTP_OK;
 
     raw = ngx_mcp_json_span(json, NGX_MCP_PATH_ERROR_CODE, text->data);
-    code = ngx_http_mcp_error_code(&raw);
+    code = ngx_mcp_error_code(&raw);
     n = 0;
 
     if (code == NGX_MCP_METHOD_NOT_FOUND) {

@@ -220,9 +220,6 @@ ngx_int_t ngx_http_mcp_refuse_outcome(ngx_http_request_t *r, ngx_str_t *id,
     ngx_http_mcp_upstream_t *u, ngx_http_mcp_exchange_t *x,
     ngx_http_mcp_outcome_e outcome);
 
-/* returns the number of a raw member "code"; 0 if it is no integer */
-ngx_int_t ngx_http_mcp_error_code(ngx_str_t *code);
-
 /* set, or send, the error for an upstream without a profile */
 void ngx_http_mcp_reply_unprobed(ngx_http_request_t *r,
     ngx_http_mcp_upstream_t *u, ngx_uint_t status, ngx_str_t *why,

@@ -234,30 +234,12 @@ ngx_http_mcp_outcome_refusal(ngx_http_request_t *r, ngx_str_t *id,
 
     code = ngx_mcp_json_get(&x->refusal, "code");
 
-    reply->code = code.len ? ngx_http_mcp_error_code(&code)
+    reply->code = code.len ? ngx_mcp_error_code(&code)
                            : NGX_MCP_INTERNAL_ERROR;
     reply->parts[0] = ngx_mcp_refusal_compose(r->pool, id, &x->refusal);
     reply->nparts = 1;
 
     return reply->parts[0].data ? NGX_OK : NGX_ERROR;
-}
-
-
-ngx_int_t
-ngx_http_mcp_error_code(ngx_str_t *code)
-{
-    ngx_int_t   n;
-    ngx_uint_t  minus;
-
-    minus = (code->len && code->data[0] == '-');
-
-    n = ngx_atoi(code->data + minus, code->len - minus);
-
-    if (n == NGX_ERROR) {
-        return 0;
-    }
-
-    return minus ? -n : n;
 }
 
 

@@ -88,6 +88,24 @@ ngx_mcp_level_parse(ngx_str_t *text)
 }
 
 
+ngx_int_t
+ngx_mcp_error_code(ngx_str_t *raw)
+{
+    ngx_int_t   n;
+    ngx_uint_t  minus;
+
+    minus = (raw->len && raw->data[0] == '-');
+
+    n = ngx_atoi(raw->data + minus, raw->len - minus);
+
+    if (n == NGX_ERROR) {
+        return 0;
+    }
+
+    return minus ? -n : n;
+}
+
+
 ngx_str_t *
 ngx_mcp_level_name(ngx_uint_t level)
 {

@@ -154,6 +154,9 @@ ngx_uint_t ngx_mcp_level_of(ngx_mcp_json_t *json, ngx_str_t *text);
 ngx_str_t *ngx_mcp_level_name(ngx_uint_t level);
 
 
+/* gives the number of a raw member "code"; 0: it is no integer, or 0 */
+ngx_int_t ngx_mcp_error_code(ngx_str_t *raw);
+
 /*
  * The functions below compose messages from pool.  If data of the returned
  * string is NULL, there is no memory.

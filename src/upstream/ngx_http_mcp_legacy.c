@@ -713,16 +713,10 @@ ngx_http_mcp_legacy_forgot(ngx_http_mcp_upstream_request_t *ureq,
     ngx_str_t *text)
 {
     u_char                    buf[NGX_HTTP_MCP_LOST_TEXT];
-    ngx_str_t                 value, error, message, *s;
+    ngx_int_t                 code;
+    ngx_str_t                 value, error, message;
     ngx_mcp_json_t           *json;
     ngx_http_mcp_exchange_t  *x;
-
-    static ngx_str_t  codes[] = {
-        ngx_string("-32000"),
-        ngx_string("-32001"),
-        ngx_string("-32600"),
-        ngx_null_string
-    };
 
     x = ureq->x;
 
@@ -746,9 +740,11 @@ ngx_http_mcp_legacy_forgot(ngx_http_mcp_upstream_request_t *ureq,
 
     value = ngx_mcp_json_span(json, NGX_MCP_PATH_ERROR_CODE, text->data);
 
-    for (s = codes; s->len && !ngx_mcp_equal(&value, s); s++) { /* void */ }
+    code = ngx_mcp_error_code(&value);
 
-    if (s->len == 0) {
+    if (code != NGX_MCP_REFUSED && code != NGX_MCP_SESSION_NOT_FOUND
+        && code != NGX_MCP_INVALID_REQUEST)
+    {
         return 0;
     }
 

@@ -26,12 +26,6 @@
 /* the level of a client that set none */
 #define NGX_HTTP_MCP_MODERN_LEVEL  NGX_MCP_LEVEL_INFO
 
-/* errors of the revision */
-#define NGX_HTTP_MCP_MODERN_HEADERS     -32020
-#define NGX_HTTP_MCP_MODERN_CAPABILITY  -32021
-#define NGX_HTTP_MCP_MODERN_VERSION     -32022
-
-
 /* data of one upstream request, from open() on */
 
 typedef struct {
@@ -1274,7 +1268,7 @@ ngx_http_mcp_modern_acknowledged(ngx_http_mcp_upstream_request_t *ureq,
 
         raw = ngx_mcp_json_span(json, NGX_MCP_PATH_ERROR_CODE, text->data);
 
-        if (raw.len == 6 && ngx_strncmp(raw.data, "-32601", 6) == 0) {
+        if (ngx_mcp_error_code(&raw) == NGX_MCP_METHOD_NOT_FOUND) {
             own->nothing = 1;
         }
 
@@ -1363,21 +1357,15 @@ ngx_http_mcp_modern_error(ngx_http_mcp_upstream_request_t *ureq,
 
     raw = ngx_mcp_json_span(json, NGX_MCP_PATH_ERROR_CODE, text->data);
 
-    if (raw.len < 2 || raw.data[0] != '-') {
-        return NGX_OK;
-    }
+    code = ngx_mcp_error_code(&raw);
 
-    code = - ngx_atoi(raw.data + 1, raw.len - 1);
-
-    if (code < NGX_HTTP_MCP_MODERN_VERSION
-        || code > NGX_HTTP_MCP_MODERN_HEADERS)
-    {
+    if (code < NGX_MCP_UNSUPPORTED_VERSION || code > NGX_MCP_HEADER_MISMATCH) {
         return NGX_OK;
     }
 
     own = ureq->own;
 
-    if (code == NGX_HTTP_MCP_MODERN_HEADERS && !own->refreshed
+    if (code == NGX_MCP_HEADER_MISMATCH && !own->refreshed
         && own->method == NGX_MCP_METHOD_TOOLS_CALL)
     {
         /* the headers of the tool may have changed */
@@ -1390,7 +1378,7 @@ ngx_http_mcp_modern_error(ngx_http_mcp_upstream_request_t *ureq,
         return NGX_DECLINED;
     }
 
-    if (code == NGX_HTTP_MCP_MODERN_CAPABILITY && ureq->principal) {
+    if (code == NGX_MCP_MISSING_CAPABILITY && ureq->principal) {
 
         /* the client declared its capabilities with the request */
 
@@ -1399,7 +1387,7 @@ ngx_http_mcp_modern_error(ngx_http_mcp_upstream_request_t *ureq,
 
     error = ngx_mcp_json_span(json, NGX_MCP_PATH_ERROR, text->data);
 
-    if (code == NGX_HTTP_MCP_MODERN_CAPABILITY) {
+    if (code == NGX_MCP_MISSING_CAPABILITY) {
         return ngx_http_mcp_modern_incapable(ureq, text, &error);
     }
 
@@ -1407,9 +1395,9 @@ ngx_http_mcp_modern_error(ngx_http_mcp_upstream_request_t *ureq,
                   "mcp upstream \"%V\" of endpoint \"%V\" refused %s of the "
                   "module: %V; %s",
                   &ureq->upstream->name, &ureq->upstream->endpoint,
-                  code == NGX_HTTP_MCP_MODERN_HEADERS
+                  code == NGX_MCP_HEADER_MISMATCH
                   ? "the headers" : "version 2026-07-28", &error,
-                  code == NGX_HTTP_MCP_MODERN_HEADERS
+                  code == NGX_MCP_HEADER_MISMATCH
                   ? "check that its location and whatever stands before it "
                     "pass on \"Mcp-Method\", \"Mcp-Name\", \"Mcp-Param-*\" "
                     "and \"MCP-Protocol-Version\""
@@ -1614,14 +1602,10 @@ ngx_http_mcp_modern_probe_error(ngx_http_mcp_probe_t *probe, ngx_str_t *code,
 {
     ngx_int_t  n;
 
-    if (code->len < 2 || code->data[0] != '-') {
-        return;
-    }
+    n = ngx_mcp_error_code(code);
 
-    n = - ngx_atoi(code->data + 1, code->len - 1);
-
-    probe->headers = (n == NGX_HTTP_MCP_MODERN_HEADERS);
-    probe->again = (n == NGX_HTTP_MCP_MODERN_VERSION
+    probe->headers = (n == NGX_MCP_HEADER_MISMATCH);
+    probe->again = (n == NGX_MCP_UNSUPPORTED_VERSION
                     && ngx_mcp_modern_supported(error));
 }
 

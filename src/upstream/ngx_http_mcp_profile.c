@@ -579,7 +579,7 @@ ngx_http_mcp_probe_message(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
 
     code = ngx_mcp_json_span(json, NGX_MCP_PATH_ERROR_CODE, text->data);
 
-    if (code.len == 6 && ngx_strncmp(code.data, "-32601", 6) == 0) {
+    if (ngx_mcp_error_code(&code) == NGX_MCP_METHOD_NOT_FOUND) {
         probe->absent = 1;
     }
 

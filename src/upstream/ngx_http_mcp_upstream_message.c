@@ -139,13 +139,15 @@ ngx_http_mcp_initialize_answer(ngx_http_mcp_exchange_t *x, ngx_str_t *text,
 ngx_uint_t
 ngx_http_mcp_upstream_message_newer(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
 {
-    ngx_str_t  code;
+    ngx_int_t  code;
+    ngx_str_t  raw;
 
-    code = ngx_mcp_json_span(x->scan, NGX_MCP_PATH_ERROR_CODE, text->data);
+    raw = ngx_mcp_json_span(x->scan, NGX_MCP_PATH_ERROR_CODE, text->data);
+    code = ngx_mcp_error_code(&raw);
 
-    return x->status == NGX_HTTP_BAD_REQUEST && code.len == 6
-           && (ngx_strncmp(code.data, "-32020", 6) == 0
-               || ngx_strncmp(code.data, "-32022", 6) == 0);
+    return x->status == NGX_HTTP_BAD_REQUEST
+           && (code == NGX_MCP_HEADER_MISMATCH
+               || code == NGX_MCP_UNSUPPORTED_VERSION);
 }
 
 
