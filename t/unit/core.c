@@ -192,3 +192,27 @@ ngx_memn2cmp(u_char *s1, u_char *s2, size_t n1, size_t n2)
 
     return rc ? rc : (ngx_int_t) (n1 > n2) - (ngx_int_t) (n1 < n2);
 }
+
+
+ngx_int_t
+ngx_atoi(u_char *line, size_t n)
+{
+    ngx_int_t  value;
+
+    if (n == 0) {
+        return NGX_ERROR;
+    }
+
+    for (value = 0; n; n--, line++) {
+
+        if (*line < '0' || *line > '9'
+            || value > (NGX_MAX_INT_T_VALUE - (*line - '0')) / 10)
+        {
+            return NGX_ERROR;
+        }
+
+        value = value * 10 + (*line - '0');
+    }
+
+    return value;
+}

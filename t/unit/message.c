@@ -583,6 +583,39 @@ message_compose(void)
 }
 
 
+static void
+message_codes(void)
+{
+    ngx_str_t    raw;
+    ngx_uint_t   i;
+
+    static struct {
+        const char  *raw;
+        ngx_int_t    code;
+    } codes[] = {
+        { "-32601", -32601 },
+        { "1", 1 },
+        { "0", 0 },
+        { "", 0 },
+        { "-", 0 },
+        { "-1.5", 0 },
+        { "\"-32601\"", 0 },
+        { "99999999999999999999", 0 },
+        { NULL, 0 }
+    };
+
+    for (i = 0; codes[i].raw; i++) {
+        raw.len = strlen(codes[i].raw);
+        raw.data = core_copy(codes[i].raw, raw.len);
+
+        ok(ngx_mcp_error_code(&raw) == codes[i].code, "the code %s",
+           codes[i].raw);
+
+        free(raw.data);
+    }
+}
+
+
 void
 message_tests(void)
 {
@@ -592,6 +625,7 @@ message_tests(void)
     message_tables();
     message_strings();
     message_compose();
+    message_codes();
 
     free(message_text);
     message_text = NULL;
