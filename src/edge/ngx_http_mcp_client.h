@@ -56,16 +56,6 @@ struct ngx_http_mcp_client_s {
                                 ngx_http_mcp_ctx_t *ctx);
 
     /*
-     * version() checks MCP-Protocol-Version: NGX_OK, or NGX_DECLINED, and the
-     * handler returns *refusal.  negotiate() returns the revision for a client
-     * that asks for this version, which may be any text.
-     */
-    ngx_int_t               (*version)(ngx_http_request_t *r,
-                                ngx_http_mcp_ctx_t *ctx, ngx_int_t *refusal);
-    ngx_uint_t              (*negotiate)(ngx_http_mcp_ctx_t *ctx,
-                                ngx_str_t *version);
-
-    /*
      * status() returns the HTTP status of an error that is alone in its
      * response; NULL: status is kept.  error() and result() return the text of
      * an answer, in pool; its data is NULL if there is no memory.  The data of

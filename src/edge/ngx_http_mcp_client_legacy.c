@@ -19,6 +19,8 @@
 
 static ngx_int_t ngx_http_mcp_legacy_client_post(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx);
+static ngx_int_t ngx_http_mcp_legacy_client_initialize(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx);
 static ngx_int_t ngx_http_mcp_legacy_client_discover(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx);
 static ngx_int_t ngx_http_mcp_legacy_client_get(ngx_http_request_t *r,
@@ -29,8 +31,6 @@ static ngx_int_t ngx_http_mcp_legacy_client_find_session(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx, ngx_int_t *refusal);
 static ngx_int_t ngx_http_mcp_legacy_client_version(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx, ngx_int_t *refusal);
-static ngx_uint_t ngx_http_mcp_legacy_client_negotiate(ngx_http_mcp_ctx_t *ctx,
-    ngx_str_t *version);
 static ngx_int_t ngx_http_mcp_legacy_client_refuse_version(
     ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx, ngx_int_t code,
     const char *before, const char *after);
@@ -51,8 +51,6 @@ ngx_http_mcp_client_t  ngx_http_mcp_client_legacy = {
     .post = ngx_http_mcp_legacy_client_post,
     .get = ngx_http_mcp_legacy_client_get,
     .delete = ngx_http_mcp_legacy_client_delete,
-    .version = ngx_http_mcp_legacy_client_version,
-    .negotiate = ngx_http_mcp_legacy_client_negotiate,
     .error = ngx_mcp_error_compose,
     .result = ngx_http_mcp_legacy_client_result,
     .server_request = ngx_http_mcp_legacy_client_server_request,
@@ -88,7 +86,7 @@ ngx_http_mcp_legacy_client_post(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
     if (m->kind == NGX_MCP_REQUEST
         && m->method_code == NGX_MCP_METHOD_INITIALIZE)
     {
-        return ngx_http_mcp_initialize(r, ctx);
+        return ngx_http_mcp_legacy_client_initialize(r, ctx);
     }
 
     if (m->kind == NGX_MCP_REQUEST) {
@@ -113,6 +111,26 @@ ngx_http_mcp_legacy_client_post(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
     default: /* NGX_MCP_NOTIFICATION, NGX_MCP_RESPONSE */
         return ngx_http_mcp_notification(r, ctx, m);
     }
+}
+
+
+static ngx_int_t
+ngx_http_mcp_legacy_client_initialize(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx)
+{
+    ngx_int_t  refusal;
+
+    if (ctx->caller.session_id.data == ctx->header_session.data) {
+        return ngx_http_mcp_refuse(r, NGX_HTTP_BAD_REQUEST,
+                                   NGX_MCP_INVALID_REQUEST,
+                                   "the session is already initialized");
+    }
+
+    if (ngx_http_mcp_legacy_client_version(r, ctx, &refusal) != NGX_OK) {
+        return refusal;
+    }
+
+    return ngx_http_mcp_initialize(r, ctx);
 }
 
 
@@ -470,33 +488,6 @@ ngx_http_mcp_legacy_client_refuse_version(ngx_http_request_t *r,
     (void) ngx_sprintf(p, "%s%Z", after);
 
     return ngx_http_mcp_refuse(r, NGX_HTTP_BAD_REQUEST, code, (char *) text);
-}
-
-
-/* returns the revision that is asked for, else the newest with sessions */
-
-static ngx_uint_t
-ngx_http_mcp_legacy_client_negotiate(ngx_http_mcp_ctx_t *ctx,
-    ngx_str_t *version)
-{
-    ngx_uint_t  revision;
-
-    revision = ngx_mcp_revision_parse(version);
-
-    if (revision == NGX_MCP_REVISION_UNKNOWN
-        || revision > NGX_MCP_REVISION_LATEST_LEGACY
-        || !(ctx->conf->versions & NGX_HTTP_MCP_VERSION(revision)))
-    {
-        revision = NGX_MCP_REVISION_LATEST_LEGACY;
-
-        while (revision > NGX_MCP_2025_03_26
-               && !(ctx->conf->versions & NGX_HTTP_MCP_VERSION(revision)))
-        {
-            revision--;
-        }
-    }
-
-    return revision;
 }
 
 

@@ -23,9 +23,6 @@
 #include "ngx_mcp_splice.h"
 
 
-#define NGX_HTTP_MCP_PARAM  "Mcp-Param-"
-
-
 static ngx_uint_t ngx_http_mcp_modern_client_is(ngx_http_mcp_ctx_t *ctx);
 static ngx_int_t ngx_http_mcp_modern_client_scanned(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx);
@@ -52,8 +49,6 @@ static ngx_int_t ngx_http_mcp_modern_client_unsupported_header(
     ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx);
 static ngx_int_t ngx_http_mcp_modern_client_unsupported(ngx_http_request_t *r,
     ngx_str_t *requested);
-static ngx_uint_t ngx_http_mcp_modern_client_negotiate(ngx_http_mcp_ctx_t *ctx,
-    ngx_str_t *version);
 static ngx_uint_t ngx_http_mcp_modern_client_status(ngx_uint_t status,
     ngx_int_t code);
 static ngx_str_t ngx_http_mcp_modern_client_error(ngx_pool_t *pool,
@@ -114,8 +109,6 @@ ngx_http_mcp_client_t  ngx_http_mcp_client_modern = {
     .is = ngx_http_mcp_modern_client_is,
     .scanned = ngx_http_mcp_modern_client_scanned,
     .post = ngx_http_mcp_modern_client_post,
-    .version = ngx_http_mcp_modern_client_version,
-    .negotiate = ngx_http_mcp_modern_client_negotiate,
     .status = ngx_http_mcp_modern_client_status,
     .error = ngx_http_mcp_modern_client_error,
     .result = ngx_http_mcp_modern_client_result,
@@ -622,18 +615,17 @@ ngx_http_mcp_modern_client_param(void *data, ngx_str_t *name,
     ngx_table_elt_t            *h;
     ngx_http_mcp_header_iter_t  iter;
 
+    static ngx_str_t  prefix = ngx_string("Mcp-Param-");
+
     n = 0;
     ngx_str_null(&header);
     ngx_http_mcp_header_iter_init(&iter, &r->headers_in.headers);
 
     while ((h = ngx_http_mcp_header_iter_next(&iter)) != NULL) {
 
-        if (h->key.len == sizeof(NGX_HTTP_MCP_PARAM) - 1 + name->len
-            && ngx_strncasecmp(h->key.data, (u_char *) NGX_HTTP_MCP_PARAM,
-                               sizeof(NGX_HTTP_MCP_PARAM) - 1)
-               == 0
-            && ngx_strncasecmp(h->key.data + sizeof(NGX_HTTP_MCP_PARAM) - 1,
-                               name->data, name->len)
+        if (h->key.len == prefix.len + name->len
+            && ngx_strncasecmp(h->key.data, prefix.data, prefix.len) == 0
+            && ngx_strncasecmp(h->key.data + prefix.len, name->data, name->len)
                == 0)
         {
             header = ngx_http_mcp_trim(h->value);
@@ -687,14 +679,6 @@ ngx_http_mcp_modern_client_unsupported(ngx_http_request_t *r,
                      - p;
 
     return ngx_http_mcp_reply_send(r, &ctx->message->id, &reply);
-}
-
-
-static ngx_uint_t
-ngx_http_mcp_modern_client_negotiate(ngx_http_mcp_ctx_t *ctx,
-    ngx_str_t *version)
-{
-    return NGX_MCP_2026_07_28;
 }
 
 

@@ -53,6 +53,8 @@ static ngx_int_t ngx_http_mcp_initialize_session(ngx_http_request_t *r,
 static ngx_int_t ngx_http_mcp_initialize_new(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx, ngx_http_mcp_result_t *made,
     ngx_mcp_session_new_t *in);
+static ngx_uint_t ngx_http_mcp_initialize_revision(
+    ngx_http_mcp_loc_conf_t *mlcf, ngx_str_t *version);
 static ngx_int_t ngx_http_mcp_initialize_reply(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx, ngx_http_mcp_result_t *made);
 static void ngx_http_mcp_initialize_client_left(void *data);
@@ -104,17 +106,6 @@ ngx_http_mcp_initialize_check(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
 
     if (ctx->client->offer) {
         return NGX_OK;
-    }
-
-    if (ctx->caller.session_id.data == ctx->header_session.data) {
-        *refusal = ngx_http_mcp_refuse(r, NGX_HTTP_BAD_REQUEST,
-                             NGX_MCP_INVALID_REQUEST,
-                             "the session is already initialized");
-        return NGX_DECLINED;
-    }
-
-    if (ctx->client->version(r, ctx, refusal) != NGX_OK) {
-        return NGX_DECLINED;
     }
 
     if (json->members[NGX_MCP_PATH_VERSION].type != NGX_MCP_JSON_STRING) {
@@ -606,7 +597,7 @@ ngx_http_mcp_initialize_new(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
 
     version = ngx_mcp_message_string(ctx->message, NGX_MCP_PATH_VERSION,
                                      r->pool);
-    in->revision = ctx->client->negotiate(ctx, &version);
+    in->revision = ngx_http_mcp_initialize_revision(ctx->conf, &version);
 
     if (ngx_http_mcp_initialize_params(ctx, r->pool,
                                        ngx_mcp_revision_name(in->revision),
@@ -628,6 +619,33 @@ ngx_http_mcp_initialize_new(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
     in->own_lists = ngx_http_mcp_list_private(r, ctx);
 
     return NGX_OK;
+}
+
+
+/* returns the revision that is asked for, else the newest with sessions */
+
+static ngx_uint_t
+ngx_http_mcp_initialize_revision(ngx_http_mcp_loc_conf_t *mlcf,
+    ngx_str_t *version)
+{
+    ngx_uint_t  revision;
+
+    revision = ngx_mcp_revision_parse(version);
+
+    if (revision == NGX_MCP_REVISION_UNKNOWN
+        || revision > NGX_MCP_REVISION_LATEST_LEGACY
+        || !(mlcf->versions & NGX_HTTP_MCP_VERSION(revision)))
+    {
+        revision = NGX_MCP_REVISION_LATEST_LEGACY;
+
+        while (revision > NGX_MCP_2025_03_26
+               && !(mlcf->versions & NGX_HTTP_MCP_VERSION(revision)))
+        {
+            revision--;
+        }
+    }
+
+    return revision;
 }
 
 

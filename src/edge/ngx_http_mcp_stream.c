@@ -888,7 +888,7 @@ ngx_http_mcp_stream_doorbell(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
 
     streams = zone->ctx[NGX_MCP_CTX_STREAMS];
 
-    if (streams == NULL || local >= streams->nslots) {
+    if (local >= streams->nslots) {
         return;
     }
 
@@ -1389,7 +1389,7 @@ ngx_http_mcp_stream_drain(ngx_mcp_zone_t *zone)
 
     streams = zone->ctx[NGX_MCP_CTX_STREAMS];
 
-    if (streams == NULL || streams->draining) {
+    if (streams->draining) {
         return;
     }
 

@@ -30,13 +30,6 @@ ngx_http_mcp_stream_alloc(ngx_mcp_zone_t *zone)
 
     streams = zone->ctx[NGX_MCP_CTX_STREAMS];
 
-    if (streams == NULL) {
-        ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
-                      "mcp zone \"%V\" is not initialized in this process",
-                      &zone->name);
-        return NULL;
-    }
-
     if (streams->nunused == 0
         && ngx_http_mcp_stream_grow(streams) != NGX_OK)
     {

@@ -372,10 +372,6 @@ ngx_http_mcp_stream_group(ngx_mcp_zone_t *zone, ngx_mcp_ref_t group)
 
     streams = zone->ctx[NGX_MCP_CTX_STREAMS];
 
-    if (streams == NULL) {
-        return;
-    }
-
     if (group.block) {
         g = ngx_http_mcp_group_find(streams, group);
 
