@@ -27,6 +27,7 @@ my $up = Mcp::Upstream->new(Mcp::Upstream::mcp(
                 [event => Mcp::Upstream::result($r, { done => 1 })])
             if $p->{name} eq 'stream';
         return [http => 500, {}, '<p>oops'] if $p->{name} eq 'oops';
+        return { text => $p->{arguments}{text} } if $p->{name} eq 'included';
         return { uri => $r->{uri}, version => $r->{version},
                  headers => $r->{headers}, long => 'z' x 2000 };
     },
@@ -218,6 +219,18 @@ server {
         proxy_pass http://127.0.0.1:%%UP%%/;
     }
 
+    # white space, which JSON and SSE allow
+    location = /added {
+        add_before_body /blank;
+        add_after_body /blank;
+        addition_types *;
+        ssi on;
+        ssi_types *;
+        mcp_endpoint zone=main;
+        mcp_upstream u /_plain;
+    }
+    location = /blank { return 200 "\n"; }
+
     location = /page { return 200 page; }
 
     location = /sub { mcp_endpoint zone=main; mcp_upstream u /_sub$mcp_topic; }
@@ -322,6 +335,33 @@ my @json = ('Content-Type' => 'application/json',
     my $get = $s->open_get(%gzip);
     is($get->headers->{'content-encoding'}, undef, 'GET is not gzipped');
     ok(defined $get->event, 'and not held back');
+}
+
+
+# filters that make subrequests of their own
+
+{
+    my $s = $t->session(path => '/added');
+
+    is($s->call('ping')->{http}{status}, 200, 'addition: an answer of ours');
+    is($s->call('tools/list')->{http}{status}, 200, 'that of an upstream');
+
+    my $r = $s->tool('included',
+                     { text => "<!--#include virtual='/page' -->" });
+    is($r->{result}{text}, 'page', 'SSI') or diag($r->{http}{body});
+    like($r->{http}{body}, qr/\A\n\{.*\}\n\z/s, 'addition of both');
+
+    my $sse = $s->stream('tools/call', { name => 'stream',
+                                         arguments => { n => 4 } });
+    ok($sse->method('notifications/message'), 'a stream is not held back');
+    $up->release('go-4');
+    ok($sse->response($sse->{id}), 'to its answer');
+    ok($sse->eof && !$sse->cut, 'and end');
+
+    my $get = $s->open_get;
+    ok(defined $get->event, 'a GET is not held back');
+    is($s->delete->{body}, "\n\n", 'addition to an empty answer');
+    ok($get->eof && !$get->cut, 'and ends');
 }
 
 

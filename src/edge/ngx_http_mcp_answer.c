@@ -83,6 +83,7 @@ ngx_http_mcp_revision(ngx_http_mcp_ctx_t *ctx)
 ngx_int_t
 ngx_http_mcp_answer(ngx_http_request_t *r, ngx_uint_t status, ngx_str_t *body)
 {
+    ngx_int_t            rc;
     ngx_http_mcp_ctx_t  *ctx;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_module);
@@ -92,12 +93,18 @@ ngx_http_mcp_answer(ngx_http_request_t *r, ngx_uint_t status, ngx_str_t *body)
 
         r->headers_out.status = status;
         r->headers_out.content_length_n = 0;
-        r->header_only = 1;
+
+        /* a filter may announce a body for status 200 */
+
+        r->header_only = (status != NGX_HTTP_OK);
 
         ngx_http_clear_accept_ranges(r);
         ngx_http_clear_last_modified(r);
 
-        return ngx_http_mcp_send_header(r);
+        rc = ngx_http_mcp_send_header(r);
+
+        return (rc == NGX_OK && !r->header_only)
+               ? ngx_http_send_special(r, NGX_HTTP_LAST) : rc;
     }
 
     if (status == NGX_HTTP_OK && !(ctx->accept & NGX_HTTP_MCP_ACCEPT_JSON)) {

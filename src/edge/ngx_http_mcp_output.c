@@ -156,6 +156,13 @@ ngx_http_mcp_output_finalize(ngx_http_request_t *r, ngx_int_t rc)
         ngx_http_mcp_output_cleanup(o);
     }
 
+    if (r->postponed && r == c->data && wev->ready && !wev->delayed) {
+
+        /* output waited for a filter's subrequest, which ended before */
+
+        ngx_post_event(wev, &ngx_posted_events);
+    }
+
     ngx_http_finalize_request(r, rc);
 }
 
