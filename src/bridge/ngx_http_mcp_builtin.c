@@ -38,8 +38,6 @@ static const char *ngx_http_mcp_builtin_resource(
 static const char *ngx_http_mcp_builtin_match(
     ngx_http_mcp_builtin_args_t *args, ngx_http_mcp_wait_t *w,
     ngx_int_t *code);
-static ngx_int_t ngx_http_mcp_builtin_string(ngx_str_t *raw, ngx_pool_t *pool,
-    ngx_str_t *value);
 static ngx_int_t ngx_http_mcp_builtin_seconds(ngx_str_t *raw,
     ngx_msec_t *timeout);
 static ngx_int_t ngx_http_mcp_builtin_position(ngx_str_t *raw,
@@ -410,9 +408,12 @@ ngx_http_mcp_builtin_resource(ngx_http_mcp_bridge_t *bridge,
     }
 
     if (args->uri.len) {
-        rc = ngx_http_mcp_builtin_string(&args->uri, w->pool, &uri);
+        rc = ngx_mcp_json_text(w->pool, &args->uri, &uri);
 
-        if (rc == NGX_DECLINED || uri.len > NGX_MCP_TOPIC_URI_MAX) {
+        if (rc == NGX_DECLINED
+            || (rc == NGX_OK
+                && (uri.len == 0 || uri.len > NGX_MCP_TOPIC_URI_MAX)))
+        {
             return "uri must be a string of 1 to 2048 bytes";
         }
 
@@ -421,10 +422,11 @@ ngx_http_mcp_builtin_resource(ngx_http_mcp_bridge_t *bridge,
         }
 
     } else {
-        rc = ngx_http_mcp_builtin_string(&args->topic, w->pool, name);
+        rc = ngx_mcp_json_text(w->pool, &args->topic, name);
 
         if (rc == NGX_OK) {
-            rc = ngx_http_mcp_topic_uri(name, w->pool, &uri);
+            rc = name->len ? ngx_http_mcp_topic_uri(name, w->pool, &uri)
+                           : NGX_DECLINED;
         }
 
         if (rc == NGX_DECLINED) {
@@ -440,27 +442,6 @@ ngx_http_mcp_builtin_resource(ngx_http_mcp_bridge_t *bridge,
     }
 
     return NULL;
-}
-
-
-static ngx_int_t
-ngx_http_mcp_builtin_string(ngx_str_t *raw, ngx_pool_t *pool,
-    ngx_str_t *value)
-{
-    ngx_str_null(value);
-
-    if (raw->data[0] != '"' || raw->len == 2) {
-        return NGX_DECLINED;
-    }
-
-    value->data = ngx_pnalloc(pool, raw->len);
-    if (value->data == NULL) {
-        return NGX_ERROR;
-    }
-
-    value->len = ngx_mcp_json_unescape(value->data, raw) - value->data;
-
-    return NGX_OK;
 }
 
 
@@ -1216,14 +1197,10 @@ ngx_http_mcp_list_merge_tool(ngx_http_mcp_list_merge_t *merge, ngx_str_t *raw)
         name.data = raw->data + 1;
         name.len = raw->len - 2;
 
-        if (memchr(name.data, '\\', name.len)) {
-
-            name.data = ngx_pnalloc(merge->pool, raw->len);
-            if (name.data == NULL) {
-                return NGX_ERROR;
-            }
-
-            name.len = ngx_mcp_json_unescape(name.data, raw) - name.data;
+        if (memchr(name.data, '\\', name.len)
+            && ngx_mcp_json_text(merge->pool, raw, &name) != NGX_OK)
+        {
+            return NGX_ERROR;
         }
     }
 

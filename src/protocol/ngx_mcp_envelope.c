@@ -246,20 +246,13 @@ ngx_mcp_header_is_json(ngx_str_t *header, ngx_str_t *raw, ngx_pool_t *pool)
     ngx_str_t          text;
     ngx_mcp_integer_t  a, b;
 
-    text = *raw;
+    rc = ngx_mcp_json_text(pool, raw, &text);
 
-    if (raw->data[0] == '"') {
-        text.data = ngx_pnalloc(pool, raw->len);
-        if (text.data == NULL) {
-            return NGX_ABORT;
-        }
-
-        text.len = ngx_mcp_json_unescape(text.data, raw) - text.data;
-
-        return ngx_mcp_header_is(header, &text);
+    if (rc != NGX_DECLINED) {
+        return rc == NGX_OK ? ngx_mcp_header_is(header, &text) : NGX_ABORT;
     }
 
-    rc = ngx_mcp_header_is(header, &text);
+    rc = ngx_mcp_header_is(header, raw);
 
     if (rc == NGX_DECLINED
         && ngx_mcp_integer_parse(header, &a) == NGX_OK
@@ -364,32 +357,30 @@ static ngx_int_t
 ngx_mcp_params_property(ngx_mcp_params_t *params, ngx_str_t *name,
     ngx_str_t *schema, ngx_str_t *value, ngx_uint_t depth)
 {
+    ngx_int_t  rc;
     ngx_str_t  member, header, text;
 
     if (schema->data[0] != '{') {
         return NGX_OK;
     }
 
-    text.data = ngx_pnalloc(params->pool, name->len);
-    if (text.data == NULL) {
+    if (ngx_mcp_json_text(params->pool, name, &text) != NGX_OK) {
         return NGX_ABORT;
     }
 
-    text.len = ngx_mcp_json_unescape(text.data, name) - text.data;
     member = ngx_mcp_params_find(value, &text, 1, params->pool);
 
     header = ngx_mcp_params_find(schema, &ngx_mcp_annotation, 0, params->pool);
 
-    if (header.len == 0 || header.data[0] != '"') {
+    rc = ngx_mcp_json_text(params->pool, &header, &text);
+
+    if (rc == NGX_DECLINED) {
         return ngx_mcp_params_object(params, schema, &member, depth + 1);
     }
 
-    text.data = ngx_pnalloc(params->pool, header.len);
-    if (text.data == NULL) {
+    if (rc != NGX_OK) {
         return NGX_ABORT;
     }
-
-    text.len = ngx_mcp_json_unescape(text.data, &header) - text.data;
 
     if (member.len) {
 

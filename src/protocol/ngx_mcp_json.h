@@ -217,6 +217,12 @@ void ngx_mcp_json_value(ngx_str_t *rest, ngx_str_t *value);
  */
 u_char *ngx_mcp_json_unescape(u_char *dst, ngx_str_t *raw);
 
+/*
+ * Decodes a raw value into new memory from pool.  NGX_OK; NGX_DECLINED: it is
+ * no string, and *text is empty; NGX_ERROR: no memory.
+ */
+ngx_int_t ngx_mcp_json_text(ngx_pool_t *pool, ngx_str_t *raw, ngx_str_t *text);
+
 /* whether such a token has a control character, escaped or, as DEL, plain */
 ngx_uint_t ngx_mcp_json_control(ngx_str_t *raw);
 

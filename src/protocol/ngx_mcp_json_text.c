@@ -261,6 +261,26 @@ ngx_mcp_json_unescape(u_char *dst, ngx_str_t *raw)
 }
 
 
+ngx_int_t
+ngx_mcp_json_text(ngx_pool_t *pool, ngx_str_t *raw, ngx_str_t *text)
+{
+    ngx_str_null(text);
+
+    if (raw->len < 2 || raw->data[0] != '"') {
+        return NGX_DECLINED;
+    }
+
+    text->data = ngx_pnalloc(pool, raw->len);
+    if (text->data == NULL) {
+        return NGX_ERROR;
+    }
+
+    text->len = ngx_mcp_json_unescape(text->data, raw) - text->data;
+
+    return NGX_OK;
+}
+
+
 size_t
 ngx_mcp_json_escaped_len(ngx_str_t *text)
 {

@@ -148,12 +148,9 @@ ngx_mcp_listen_uri(ngx_str_t *raw, ngx_uint_t max, ngx_pool_t *pool,
     ngx_str_t   uri, *known;
     ngx_uint_t  i;
 
-    uri.data = ngx_pnalloc(pool, raw->len);
-    if (uri.data == NULL) {
+    if (ngx_mcp_json_text(pool, raw, &uri) != NGX_OK) {
         return NGX_ERROR;
     }
-
-    uri.len = ngx_mcp_json_unescape(uri.data, raw) - uri.data;
 
     known = listen->uris.elts;
 

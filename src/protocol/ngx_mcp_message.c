@@ -206,12 +206,7 @@ ngx_mcp_message_string(ngx_mcp_message_t *m, ngx_mcp_path_e path,
         return value;
     }
 
-    value.data = ngx_pnalloc(pool, raw.len);
-    if (value.data == NULL) {
-        return value;
-    }
-
-    value.len = ngx_mcp_json_unescape(value.data, &raw) - value.data;
+    (void) ngx_mcp_json_text(pool, &raw, &value);
 
     return value;
 }

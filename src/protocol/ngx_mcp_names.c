@@ -38,8 +38,6 @@ static ngx_int_t ngx_mcp_entry_name(ngx_mcp_patches_t *p, ngx_str_t *prefix,
 static ngx_int_t ngx_mcp_entry_title(ngx_mcp_patches_t *p, ngx_str_t *suffix,
     ngx_str_t *raw);
 static ngx_uint_t ngx_mcp_entry_member(ngx_str_t *raw, const char *name);
-static ngx_int_t ngx_mcp_entry_decode(ngx_pool_t *pool, ngx_str_t *raw,
-    ngx_str_t *out);
 
 
 u_char *
@@ -242,7 +240,7 @@ ngx_mcp_entry_name(ngx_mcp_patches_t *p, ngx_str_t *prefix, ngx_str_t *raw)
     patch = &p->patches[p->n++];
     patch->from = *raw;
 
-    if (ngx_mcp_entry_decode(p->pool, raw, &name) != NGX_OK) {
+    if (ngx_mcp_json_text(p->pool, raw, &name) != NGX_OK) {
         return NGX_ERROR;
     }
 
@@ -329,7 +327,7 @@ ngx_mcp_entry_names(ngx_str_t *entry, ngx_uint_t kind, ngx_pool_t *pool,
 
                 if (value.data[0] == '"'
                     && ngx_mcp_entry_member(&key, "title")
-                    && ngx_mcp_entry_decode(pool, &value, &hint) != NGX_OK)
+                    && ngx_mcp_json_text(pool, &value, &hint) != NGX_OK)
                 {
                     return NGX_ERROR;
                 }
@@ -342,7 +340,7 @@ ngx_mcp_entry_names(ngx_str_t *entry, ngx_uint_t kind, ngx_pool_t *pool,
               : ngx_mcp_entry_member(&key, "title") ? title : NULL;
 
         if (out && value.data[0] == '"'
-            && ngx_mcp_entry_decode(pool, &value, out) != NGX_OK)
+            && ngx_mcp_json_text(pool, &value, out) != NGX_OK)
         {
             return NGX_ERROR;
         }
@@ -378,18 +376,4 @@ ngx_mcp_entry_member(ngx_str_t *raw, const char *name)
     }
 
     return key.len == len && ngx_memcmp(key.data, name, len) == 0;
-}
-
-
-static ngx_int_t
-ngx_mcp_entry_decode(ngx_pool_t *pool, ngx_str_t *raw, ngx_str_t *out)
-{
-    out->data = ngx_pnalloc(pool, raw->len);
-    if (out->data == NULL) {
-        return NGX_ERROR;
-    }
-
-    out->len = ngx_mcp_json_unescape(out->data, raw) - out->data;
-
-    return NGX_OK;
 }

@@ -191,7 +191,6 @@ ngx_mcp_pages_add(ngx_mcp_pages_t *pages, ngx_str_t *result,
 static ngx_int_t
 ngx_mcp_pages_entry(ngx_mcp_pages_t *pages, ngx_str_t *text, const char **why)
 {
-    u_char           *p;
     ngx_str_t         rest, name, value, *want;
     ngx_mcp_entry_t  *entry;
 
@@ -227,14 +226,10 @@ ngx_mcp_pages_entry(ngx_mcp_pages_t *pages, ngx_str_t *text, const char **why)
             return NGX_ERROR;
         }
 
-        p = ngx_pnalloc(pages->pool, value.len);
-        if (p == NULL) {
+        if (ngx_mcp_json_text(pages->pool, &value, &entry->name) != NGX_OK) {
             *why = "no memory";
             return NGX_ERROR;
         }
-
-        entry->name.data = p;
-        entry->name.len = ngx_mcp_json_unescape(p, &value) - p;
     }
 
     if (entry->name.data == NULL) {

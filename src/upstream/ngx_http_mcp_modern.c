@@ -273,16 +273,11 @@ ngx_http_mcp_modern_tool(ngx_http_mcp_upstream_request_t *ureq)
     params = ngx_mcp_json_get(&ureq->body, "params");
     raw = ngx_mcp_json_get(&params, "name");
 
-    if (raw.len == 0 || raw.data[0] != '"') {
-        return NGX_OK;
-    }
+    rc = ngx_mcp_json_text(ureq->r->pool, &raw, &name);
 
-    name.data = ngx_pnalloc(ureq->r->pool, raw.len);
-    if (name.data == NULL) {
-        return NGX_ERROR;
+    if (rc != NGX_OK) {
+        return rc == NGX_DECLINED ? NGX_OK : NGX_ERROR;
     }
-
-    name.len = ngx_mcp_json_unescape(name.data, &raw) - name.data;
 
     rc = ngx_http_mcp_tools_get(ureq->upstream, &ureq->tenant, &name,
                                 ureq->r->pool, &own->tool);
@@ -642,6 +637,7 @@ static ngx_int_t
 ngx_http_mcp_modern_headers(ngx_http_mcp_upstream_request_t *ureq,
     ngx_http_mcp_exchange_t *x, ngx_mcp_json_t *json)
 {
+    ngx_int_t                   rc;
     ngx_str_t                   raw, value;
     ngx_mcp_path_e              path;
     ngx_http_mcp_modern_own_t  *own;
@@ -672,18 +668,12 @@ ngx_http_mcp_modern_headers(ngx_http_mcp_upstream_request_t *ureq,
         return NGX_OK;
     }
 
-    if (json->members[path].type != NGX_MCP_JSON_STRING) {
-        return NGX_OK;
-    }
-
     raw = ngx_mcp_json_span(json, path, ureq->body.data);
+    rc = ngx_mcp_json_text(x->r->pool, &raw, &value);
 
-    value.data = ngx_pnalloc(x->r->pool, raw.len);
-    if (value.data == NULL) {
-        return NGX_ERROR;
+    if (rc != NGX_OK) {
+        return rc == NGX_DECLINED ? NGX_OK : NGX_ERROR;
     }
-
-    value.len = ngx_mcp_json_unescape(value.data, &raw) - value.data;
 
     return ngx_http_mcp_modern_header(x, &ngx_http_mcp_modern_name, &value);
 }
@@ -1421,16 +1411,9 @@ ngx_http_mcp_modern_incapable(ngx_http_mcp_upstream_request_t *ureq,
 
     raw = ngx_mcp_json_get(error, "message");
 
-    if (raw.len == 0 || raw.data[0] != '"') {
-        ngx_str_set(&raw, "\"the client lacks a capability\"");
+    if (ngx_mcp_json_text(ureq->r->pool, &raw, &message) != NGX_OK) {
+        ngx_str_set(&message, "the client lacks a capability");
     }
-
-    message.data = ngx_pnalloc(ureq->r->pool, raw.len);
-    if (message.data == NULL) {
-        return NGX_DECLINED;
-    }
-
-    message.len = ngx_mcp_json_unescape(message.data, &raw) - message.data;
 
     return ngx_http_mcp_modern_replace(ureq, text, 1, NGX_MCP_INVALID_PARAMS,
                                        &message);

@@ -1260,19 +1260,9 @@ ngx_http_mcp_reader_key_parse(ngx_str_t *key, ngx_pool_t *pool,
             return NGX_ERROR;
         }
 
-        ngx_str_null(parts[i]);
-
-        if (element.data[0] != '"') {
-            continue;
-        }
-
-        parts[i]->data = ngx_pnalloc(pool, element.len);
-        if (parts[i]->data == NULL) {
+        if (ngx_mcp_json_text(pool, &element, parts[i]) == NGX_ERROR) {
             return NGX_ERROR;
         }
-
-        parts[i]->len = ngx_mcp_json_unescape(parts[i]->data, &element)
-                        - parts[i]->data;
     }
 
     return NGX_OK;

@@ -53,19 +53,9 @@ ngx_http_mcp_upstream_message_uri(ngx_http_mcp_upstream_request_t *ureq,
 {
     ngx_str_t  raw, uri;
 
-    ngx_str_null(&uri);
-
-    if (ureq->x->scan->members[NGX_MCP_PATH_URI].type != NGX_MCP_JSON_STRING) {
-        return uri;
-    }
-
     raw = ngx_mcp_json_span(ureq->x->scan, NGX_MCP_PATH_URI, text->data);
 
-    uri.data = ngx_pnalloc(pool, raw.len);
-
-    if (uri.data) {
-        uri.len = ngx_mcp_json_unescape(uri.data, &raw) - uri.data;
-    }
+    (void) ngx_mcp_json_text(pool, &raw, &uri);
 
     return uri;
 }

@@ -35,6 +35,36 @@ text_unescape(const char *raw, const char *expected, size_t len)
 }
 
 
+static void
+text_pool(void)
+{
+    ngx_str_t    raw, text;
+    ngx_pool_t  *pool;
+
+    pool = ngx_create_pool(4096, NULL);
+
+    ngx_str_set(&raw, "\"a\\nb\"");
+    ok(ngx_mcp_json_text(pool, &raw, &text) == NGX_OK
+       && text.len == 3 && memcmp(text.data, "a\nb", 3) == 0,
+       "a string is decoded from a pool");
+
+    core_no_memory = 1;
+    ok(ngx_mcp_json_text(pool, &raw, &text) == NGX_ERROR && text.len == 0,
+       "no memory");
+    core_no_memory = 0;
+
+    ngx_str_set(&raw, "12");
+    ok(ngx_mcp_json_text(pool, &raw, &text) == NGX_DECLINED && text.len == 0,
+       "no string");
+
+    ngx_str_null(&raw);
+    ok(ngx_mcp_json_text(pool, &raw, &text) == NGX_DECLINED && text.len == 0,
+       "no value");
+
+    ngx_destroy_pool(pool);
+}
+
+
 static int
 text_escape(const char *text, size_t len, const char *expected)
 {
@@ -230,6 +260,8 @@ text_named(const char *text, const char *expected, const char *behind)
 void
 text_tests(void)
 {
+    text_pool();
+
     ok(text_unescape("\"\"", "", 0)
        && text_unescape("\"abc\"", "abc", 3)
        && text_unescape("\"\\\"\\\\\\/\\b\\f\\n\\r\\t\"", "\"\\/\b\f\n\r\t", 8)
