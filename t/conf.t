@@ -281,8 +281,8 @@ for (['/_f', '/_f', 1], ['/_f', '/_g', 0], ['/_f topic=a', '/_f', 0],
 
     ($code, $text) = check(location => "mcp_events $one;\nmcp_events $two;");
     is($code, 0, "mcp_events: $one, $two");
-    is(() = $text =~ /\[warn\] "mcp_events \/_f" is there twice, .*; remove/g,
-       $warns, 'a feed that is there twice is noted');
+    is(() = $text =~ /\[warn\] "mcp_events \/_f" appears twice, .*; remove/g,
+       $warns, 'a feed that appears twice is noted');
 }
 
 for (['k drop', 'k message=x', 1], ['k message=x', 'k drop', 1],
@@ -683,7 +683,7 @@ is($new->call('ping')->{http}{status}, 200, 'and are kept');
 
 $t->{conf} = $conf =~ s/zone=main/zone=renamed/gr;
 ok($t->reload, 'reload without the zone');
-like($t->log, qr/mcp zone "main" is not there any more: 1 sessions end/,
+like($t->log, qr/mcp zone "main" is no longer declared: 1 sessions end/,
      'says how many sessions end');
 $t->{conf} = $conf;
 ok($t->reload, 'and with it again');

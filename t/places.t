@@ -43,12 +43,12 @@ my $t = Mcp::Test->new(vars => { UP => $up->port, SIZE => '1m' },
 
 my ($code, $text) = $t->check(workers => 300);
 is($code, 1, 'a zone that is too small for 300 workers is refused');
-like($text, qr/too small for 300 workers; set its size to 5m or lower "worker_/,
+like($text, qr/in \S+:\d+ is too small for 300 workers; set its size to 5m or/,
      'with a remedy');
 
 ($code, $text) = $t->check(workers => 9000);
 is($code, 1, 'so are more workers than there are places');
-like($text, qr/at most 8192 workers; lower "worker_processes" in \S+:\d+/,
+like($text, qr/in \S+:\d+ serves at most 8192 workers; lower "worker_pro/,
      'with a remedy');
 
 $t->allow_log(qr/"mcp_zone" "main"/);

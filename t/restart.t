@@ -108,7 +108,8 @@ my @bob = (headers => { 'X-User' => 'bob', 'X-Tenant' => 'acme' });
 
 my ($code, $said) = $t->check;
 isnt($code, 0, 'a file in a folder that does not exist is refused');
-like($said, qr{there is no folder "\S+/state/"; create it}, 'with the remedy');
+like($said, qr{there is no directory "\S+/state/"; create it},
+     'with the remedy');
 
 mkdir $t->dir . '/state';
 
@@ -509,7 +510,7 @@ SKIP: {
 
     chmod 0755, $t->dir . '/state';
     ($code, $said) = $t->check(vars => { %$vars, INTERVAL => 'interval=1s' });
-    like($said, qr/needs a folder that the user "daemon" writes to/,
+    like($said, qr/needs a directory that the user "daemon" writes to/,
          'nginx -t warns of a folder where the workers cannot write');
 
     chown 0, -1, $file;

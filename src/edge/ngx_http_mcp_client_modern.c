@@ -377,7 +377,7 @@ ngx_http_mcp_modern_client_version(ngx_http_request_t *r,
     version = ngx_mcp_message_member(ctx->message, NGX_MCP_PATH_META_VERSION);
 
     if (ctx->header_twice) {
-        why = "a header of MCP is there twice";
+        why = "a header of MCP appears twice";
 
     } else if (ctx->header_version.len == 0) {
         why = "the MCP-Protocol-Version header is missing";

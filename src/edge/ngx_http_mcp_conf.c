@@ -644,11 +644,11 @@ ngx_http_mcp_conf_check(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf)
             }
 
             ngx_log_error(NGX_LOG_EMERG, cf->log, 0,
-                          "mcp zone \"%V\" of \"%V\" is not declared; add "
-                          "\"mcp_zone zone=%V:32m;\" to the \"http\" block "
-                          "in %s:%ui%V", &zones[i]->zone.name,
-                          &zones[i]->directive, &zones[i]->zone.name,
-                          zones[i]->file, zones[i]->line, &declared);
+                          "mcp zone \"%V\" of \"%V\" in %s:%ui is not "
+                          "declared; add \"mcp_zone zone=%V:32m;\" to the "
+                          "\"http\" block%V", &zones[i]->zone.name,
+                          &zones[i]->directive, zones[i]->file,
+                          zones[i]->line, &zones[i]->zone.name, &declared);
             return NGX_ERROR;
         }
     }
@@ -762,7 +762,7 @@ ngx_http_mcp_conf_old_zones(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf)
 
                 if (sessions) {
                     ngx_log_error(NGX_LOG_WARN, cf->log, 0,
-                                  "mcp zone \"%V\" is not there any more: "
+                                  "mcp zone \"%V\" is no longer declared: "
                                   "%ui sessions end", &old[i].shm.name,
                                   sessions);
                 }
@@ -773,9 +773,9 @@ ngx_http_mcp_conf_old_zones(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf)
                 /* with an interval it is read from its file */
 
                 ngx_log_error(NGX_LOG_WARN, cf->log, 0,
-                              "the size of mcp zone \"%V\" changed: %ui "
-                              "sessions end in %s:%ui", &old[i].shm.name,
-                              sessions, zones[n]->file, zones[n]->line);
+                              "the size of mcp zone \"%V\" in %s:%ui "
+                              "changed: %ui sessions end", &old[i].shm.name,
+                              zones[n]->file, zones[n]->line, sessions);
             }
         }
     }
@@ -878,7 +878,7 @@ differ:
 }
 
 
-/* notes in upstreams whether clients find something here but their lists */
+/* notes in upstreams whether clients find something here besides lists */
 
 static void
 ngx_http_mcp_conf_offers(ngx_http_mcp_loc_conf_t *mlcf)

@@ -316,7 +316,7 @@ ngx_http_mcp_conf_param(ngx_str_t *param, const char *name, ngx_str_t *value)
 
 
 /*
- * Checks that no parameter NAME=VALUE is there twice among the arguments from
+ * Checks that no parameter NAME=VALUE appears twice among the arguments from
  * this one on, and warns of quotes in them
  */
 

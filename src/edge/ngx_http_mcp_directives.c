@@ -518,9 +518,10 @@ ngx_http_mcp_init_zone(ngx_shm_zone_t *shm_zone, void *data)
 
     if (workers > NGX_MCP_ZONE_WORKERS) {
         ngx_log_error(NGX_LOG_EMERG, shm_zone->shm.log, 0,
-                      "\"mcp_zone\" \"%V\" serves at most %d workers; lower "
-                      "\"worker_processes\" in %s:%ui", &zone->zone.name,
-                      NGX_MCP_ZONE_WORKERS, zone->file, zone->line);
+                      "\"mcp_zone\" \"%V\" in %s:%ui serves at most %d "
+                      "workers; lower \"worker_processes\"",
+                      &zone->zone.name, zone->file, zone->line,
+                      NGX_MCP_ZONE_WORKERS);
         return NGX_ERROR;
     }
 
@@ -528,12 +529,11 @@ ngx_http_mcp_init_zone(ngx_shm_zone_t *shm_zone, void *data)
 
     if (shm_zone->shm.size < least) {
         ngx_log_error(NGX_LOG_EMERG, shm_zone->shm.log, 0,
-                      "\"mcp_zone\" \"%V\" is too small for %ui workers; set "
-                      "its size to %uzm or lower \"worker_processes\" in "
-                      "%s:%ui",
-                      &zone->zone.name, workers,
-                      (least + 1024 * 1024 - 1) / (1024 * 1024), zone->file,
-                      zone->line);
+                      "\"mcp_zone\" \"%V\" in %s:%ui is too small for %ui "
+                      "workers; set its size to %uzm or lower "
+                      "\"worker_processes\"",
+                      &zone->zone.name, zone->file, zone->line, workers,
+                      (least + 1024 * 1024 - 1) / (1024 * 1024));
         return NGX_ERROR;
     }
 
@@ -1058,7 +1058,7 @@ ngx_http_mcp_conf_events(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
                 || ngx_mcp_equal(&first->topic->value, &feed->topic->value)))
         {
             ngx_conf_log_error(NGX_HTTP_MCP_LOG_ADVICE, cf, 0,
-                               "\"mcp_events %V\" is there twice, and is read "
+                               "\"mcp_events %V\" appears twice, and is read "
                                "once; remove one", &value[1]);
             break;
         }
@@ -1352,7 +1352,7 @@ ngx_http_mcp_conf_deny(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
             return NGX_CONF_ERROR;
         }
 
-        /* "1" says so itself */
+        /* "1" is written to deny all */
 
         if (cv->lengths || cv->value.len == 0
             || (cv->value.len == 1

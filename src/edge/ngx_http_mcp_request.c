@@ -317,14 +317,14 @@ ngx_http_mcp_refuse_header(ngx_http_request_t *r, const char *name)
     u_char  *why;
     size_t   len;
 
-    len = ngx_strlen(name) + sizeof(" is there twice, with different values");
+    len = ngx_strlen(name) + sizeof(" appears twice, with different values");
 
     why = ngx_pnalloc(r->pool, len);
     if (why == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    ngx_sprintf(why, "%s is there twice, with different values%Z", name);
+    ngx_sprintf(why, "%s appears twice, with different values%Z", name);
 
     return ngx_http_mcp_refuse(r, NGX_HTTP_BAD_REQUEST, NGX_MCP_REFUSED,
                                (char *) why);

@@ -58,7 +58,7 @@ ngx_http_mcp_state_file(ngx_conf_t *cf, ngx_http_mcp_zone_t *zone)
     {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
                            "\"state\" of \"mcp_zone\" names the file \"%V\", "
-                           "and there is no folder \"%s\"; create it",
+                           "and there is no directory \"%s\"; create it",
                            &zone->state.name, folder);
         return NGX_ERROR;
     }
@@ -194,9 +194,9 @@ ngx_http_mcp_state_check(ngx_http_mcp_zone_t *zone, ngx_core_conf_t *ccf)
 
     if ((fi.st_mode & mode) != mode) {
         ngx_log_error(NGX_LOG_WARN, zone->zone.log, 0,
-                      "\"interval\" of \"mcp_zone\" \"%V\" needs a folder "
+                      "\"interval\" of \"mcp_zone\" \"%V\" needs a directory "
                       "that the user \"%s\" writes to, and \"%s\" seems to be "
-                      "none; name a file in a folder that belongs to this user",
+                      "none; name a file in a directory of this user",
                       &zone->zone.name, ccf->username, folder);
     }
 }
