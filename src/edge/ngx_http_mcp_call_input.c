@@ -217,12 +217,9 @@ ngx_http_mcp_call_input_send(ngx_http_mcp_call_t *call,
     pool = call->r->pool;
 
     p = ngx_pnalloc(pool, NGX_MCP_SERVER_REQUEST_ID_LEN);
-    if (p == NULL || ngx_mcp_uuid(p + 1) != NGX_OK) {
+    if (p == NULL || ngx_mcp_uuid_raw(p) != NGX_OK) {
         return NGX_ERROR;
     }
-
-    p[0] = '"';
-    p[NGX_MCP_SERVER_REQUEST_ID_LEN - 1] = '"';
 
     params = ngx_http_mcp_call_input_params(call, request);
 

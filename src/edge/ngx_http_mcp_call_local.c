@@ -360,20 +360,12 @@ static ngx_int_t
 ngx_http_mcp_local_no_resource(ngx_http_mcp_call_t *call, ngx_str_t *uri,
     ngx_http_mcp_reply_t *reply)
 {
-    u_char     *p;
-    ngx_str_t   data;
+    ngx_str_t  data;
 
-    data.data = ngx_pnalloc(call->r->pool, sizeof("{\"uri\":}") - 1
-                                           + ngx_mcp_json_escaped_len(uri));
+    data = ngx_mcp_uri_compose(call->r->pool, uri);
     if (data.data == NULL) {
         return NGX_ERROR;
     }
-
-    p = ngx_cpymem(data.data, "{\"uri\":", sizeof("{\"uri\":") - 1);
-    p = ngx_mcp_json_escape(p, uri);
-    *p++ = '}';
-
-    data.len = p - data.data;
 
     (void) ngx_http_mcp_reply_error(reply, NGX_HTTP_OK, NGX_MCP_NO_RESOURCE,
                                     "Resource not found");

@@ -56,6 +56,16 @@ ngx_mcp_uuid(u_char *dst)
 }
 
 
+ngx_int_t
+ngx_mcp_uuid_raw(u_char *dst)
+{
+    dst[0] = '"';
+    dst[NGX_MCP_UUID_LEN + 1] = '"';
+
+    return ngx_mcp_uuid(dst + 1);
+}
+
+
 u_char *
 ngx_mcp_uuid_print(u_char *dst, u_char *bin)
 {

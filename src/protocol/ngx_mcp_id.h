@@ -25,6 +25,9 @@ ngx_int_t ngx_mcp_random(void *dst, size_t len);
  */
 ngx_int_t ngx_mcp_uuid(u_char *dst);
 
+/* the same as a raw string of JSON, of NGX_MCP_UUID_LEN + 2 characters */
+ngx_int_t ngx_mcp_uuid_raw(u_char *dst);
+
 /* writes 16 bytes as a UUID's canonical text; returns its end */
 u_char *ngx_mcp_uuid_print(u_char *dst, u_char *bin);
 

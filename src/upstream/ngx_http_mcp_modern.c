@@ -1114,14 +1114,11 @@ ngx_http_mcp_modern_done(ngx_http_mcp_upstream_request_t *ureq,
     }
 
     p = ngx_pnalloc(ureq->r->pool, NGX_MCP_UUID_LEN + 2);
-    if (p == NULL || ngx_mcp_uuid(p + 1) != NGX_OK) {
+    if (p == NULL || ngx_mcp_uuid_raw(p) != NGX_OK) {
         return NGX_OK;
     }
 
     /* the client's id was that of a request, which is answered */
-
-    p[0] = '"';
-    p[NGX_MCP_UUID_LEN + 1] = '"';
 
     own->id.data = p;
     own->id.len = NGX_MCP_UUID_LEN + 2;

@@ -151,12 +151,9 @@ ngx_http_mcp_pooled_mint(ngx_http_mcp_upstream_request_t *ureq)
 
     p = ngx_pnalloc(ureq->r->pool, NGX_MCP_UUID_LEN + 2);
 
-    if (p == NULL || ngx_mcp_uuid(p + 1) != NGX_OK) {
+    if (p == NULL || ngx_mcp_uuid_raw(p) != NGX_OK) {
         return NGX_ERROR;
     }
-
-    p[0] = '"';
-    p[NGX_MCP_UUID_LEN + 1] = '"';
 
     ureq->minted.data = p;
     ureq->minted.len = NGX_MCP_UUID_LEN + 2;

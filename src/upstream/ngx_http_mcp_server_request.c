@@ -107,11 +107,9 @@ ngx_http_mcp_server_request_open(ngx_mcp_zone_t *zone,
         return NGX_ERROR;
     }
 
-    id->data[0] = '"';
-    id->data[NGX_MCP_SERVER_REQUEST_ID_LEN - 1] = '"';
     id->len = NGX_MCP_SERVER_REQUEST_ID_LEN;
 
-    if (ngx_mcp_uuid(id->data + 1) != NGX_OK) {
+    if (ngx_mcp_uuid_raw(id->data) != NGX_OK) {
         return NGX_ERROR;
     }
 
