@@ -246,7 +246,7 @@ is($acme->call('tools/call', {})->{error}{code}, -32602, 'no name');
 
 # session_info
 
-my $s = $t->session(path => '/two', headers => { 'X-Tenant' => 'acme' },
+my $s = $t->session(path => '/two', headers => { 'X-Tenant' => 'info' },
                     caps => { roots => {} });
 my $get = $s->open_get;
 

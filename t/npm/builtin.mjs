@@ -10,7 +10,7 @@ import { StreamableHTTPClientTransport as Transport1 }
     from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { Client as Client2, StreamableHTTPClientTransport as Transport2 }
     from '@modelcontextprotocol/client';
-import { check, done, sections } from './checks.mjs';
+import { check, done, sections, until } from './checks.mjs';
 
 const [, , port] = process.argv;
 const url = path => new URL(`http://127.0.0.1:${port}${path}`);
@@ -19,6 +19,15 @@ const url = path => new URL(`http://127.0.0.1:${port}${path}`);
 async function publish(event) {
     await fetch(url('/publish'), { method: 'POST',
                                    body: JSON.stringify(event) });
+}
+
+
+/* a call has begun */
+
+async function running() {
+    const status = await (await fetch(url('/status'))).json();
+
+    return status.calls.running > 0;
 }
 
 
@@ -36,6 +45,7 @@ async function tools(name, Client, Transport, options) {
     const waiting = client.callTool({ name: 'wait_for_event', arguments: {
         topic: `sdk/${name}`, match: { done: true }, timeout_seconds: 20 } });
 
+    await until(running);
     await publish({ topic: `sdk/${name}`, done: false });
     await publish({ topic: `sdk/${name}`, done: true, n: 7 });
 
