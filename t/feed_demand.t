@@ -30,7 +30,7 @@ server {
         mcp_tenant $http_x_tenant;
         mcp_builtin_tools wait_for_event;
         mcp_events /_of/$mcp_tenant;
-        mcp_events /_about/$mcp_topic;
+        mcp_events /_about/$MCP_Topic;    # a name of nginx: in any case
     }
 
     location /_ { internal; proxy_pass http://127.0.0.1:%%FEED%%/; }
