@@ -211,12 +211,12 @@ ngx_http_mcp_event_list_changed(ngx_http_mcp_address_t *to,
     ngx_http_mcp_bridge_t *bridge, ngx_uint_t method, ngx_str_t *text,
     ngx_pool_t *pool)
 {
-    uint64_t                number;
-    ngx_uint_t              flags;
-    ngx_mcp_ref_t           ref, all;
-    ngx_mcp_audience_t     *a;
-    ngx_mcp_delivery_t     *d;
-    ngx_mcp_list_change_t  *change;
+    ngx_uint_t                flags;
+    ngx_mcp_ref_t             all;
+    ngx_mcp_audience_t       *a;
+    ngx_mcp_delivery_t       *d;
+    ngx_mcp_list_change_t    *change;
+    ngx_mcp_audience_walk_t   walk;
 
     change = ngx_mcp_list_change(method);
 
@@ -241,21 +241,24 @@ ngx_http_mcp_event_list_changed(ngx_http_mcp_address_t *to,
         return flags;
     }
 
-    number = 0;
     ngx_memzero(&all, sizeof(ngx_mcp_ref_t));
+    ngx_memzero(&walk, sizeof(ngx_mcp_audience_walk_t));
+
+    walk.endpoint = &bridge->endpoint;
+    walk.tenant = to->tenant;
 
     for ( ;; ) {
         a = ngx_palloc(pool, sizeof(ngx_mcp_audience_t));
 
         if (a == NULL
-            || ngx_mcp_audience_next(bridge->zone, &bridge->endpoint,
-                                     to->tenant, &number, pool, a, &ref)
-               != NGX_OK)
+            || ngx_mcp_audience_next(bridge->zone, &walk, pool, a) != NGX_OK)
         {
             break;
         }
 
-        if (ngx_mcp_list_signal(bridge->zone, ref, all, change->kinds, 1)) {
+        if (ngx_mcp_list_signal(bridge->zone, walk.ref, all, change->kinds,
+                                1))
+        {
             continue;
         }
 

@@ -329,7 +329,7 @@ ngx_http_mcp_list_cache_parts(ngx_http_mcp_bridge_t *bridge,
 
 void
 ngx_http_mcp_list_cache_keep(ngx_http_mcp_bridge_t *bridge,
-    ngx_mcp_caller_t *caller, ngx_str_t *upstream, ngx_uint_t kind,
+    ngx_mcp_caller_t *caller, ngx_str_t *upstream,
     ngx_mcp_list_content_t *content, uint64_t forgotten)
 {
     uint64_t            limit;
@@ -351,8 +351,8 @@ ngx_http_mcp_list_cache_keep(ngx_http_mcp_bridge_t *bridge,
                              bridge->lists_max, &audience)
         == NGX_OK)
     {
-        (void) ngx_mcp_list_keep(bridge->zone, audience, upstream, kind,
-                                 content, forgotten);
+        (void) ngx_mcp_list_keep(bridge->zone, audience, upstream, content,
+                                 forgotten);
     }
 }
 
@@ -745,11 +745,12 @@ static ngx_int_t
 ngx_http_mcp_list_cache_merge(ngx_http_mcp_bridge_t *bridge,
     ngx_http_mcp_list_copy_t *copy, ngx_pool_t *temp)
 {
-    u_char                *p;
-    ngx_uint_t             i;
-    ngx_mcp_list_t        *list;
-    ngx_mcp_source_t      *source;
-    ngx_mcp_merge_part_t  *parts, *part;
+    u_char                 *p;
+    ngx_uint_t              i;
+    ngx_mcp_list_t         *list;
+    ngx_mcp_source_t       *source;
+    ngx_mcp_merge_part_t   *parts, *part;
+    ngx_mcp_merge_lists_t   lists;
 
     list = &copy->list;
     source = bridge->sources.elts;
@@ -780,8 +781,11 @@ ngx_http_mcp_list_cache_merge(ngx_http_mcp_bridge_t *bridge,
         p += part->text.len;
     }
 
-    if (ngx_mcp_merge(copy->index, list->kind, parts, bridge->sources.n,
-                      sizeof("}}") - 1, copy->pool, temp)
+    lists.kind = list->kind;
+    lists.parts = parts;
+    lists.n = bridge->sources.n;
+
+    if (ngx_mcp_merge(copy->index, &lists, sizeof("}}") - 1, copy->pool, temp)
         != NGX_OK)
     {
         return NGX_ERROR;
@@ -789,51 +793,55 @@ ngx_http_mcp_list_cache_merge(ngx_http_mcp_bridge_t *bridge,
 
     copy->text = copy->index->text;
 
-    for (i = 0; i < bridge->sources.n; i++) {
-
-        if (parts[i].hidden) {
-            ngx_http_mcp_list_log_hidden(bridge, list->kind, &parts[i]);
-        }
-    }
+    ngx_http_mcp_list_log_hidden(bridge, &lists);
 
     return NGX_OK;
 }
 
 
-/* once for each list of an upstream */
-
 void
 ngx_http_mcp_list_log_hidden(ngx_http_mcp_bridge_t *bridge,
-    ngx_uint_t kind, ngx_mcp_merge_part_t *part)
+    ngx_mcp_merge_lists_t *lists)
 {
-    u_char             *p, quote[NGX_MCP_QUOTE];
-    uint64_t            key;
-    ngx_str_t           id;
-    ngx_mcp_source_t   *other;
-    u_char              buf[NGX_HTTP_MCP_LIST_CACHE_ID];
+    u_char                *p, quote[NGX_MCP_QUOTE];
+    uint64_t               key;
+    ngx_str_t              id;
+    ngx_uint_t             i;
+    ngx_mcp_source_t      *other;
+    ngx_mcp_merge_part_t  *part;
+    u_char                 buf[NGX_HTTP_MCP_LIST_CACHE_ID];
 
-    id.data = buf;
-    id.len = ngx_snprintf(buf, sizeof(buf), "hidden %ui %V", kind,
-                          &part->upstream)
-             - buf;
+    for (i = 0; i < lists->n; i++) {
+        part = &lists->parts[i];
 
-    key = ngx_mcp_idempotency_key(bridge->zone, &bridge->endpoint, &id);
+        if (part->hidden == 0) {
+            continue;
+        }
 
-    if (ngx_mcp_idempotency_first(bridge->zone, key) != NGX_OK) {
-        return;
+        id.data = buf;
+        id.len = ngx_snprintf(buf, sizeof(buf), "hidden %ui %V", lists->kind,
+                              &part->upstream)
+                 - buf;
+
+        key = ngx_mcp_idempotency_key(bridge->zone, &bridge->endpoint, &id);
+
+        if (ngx_mcp_idempotency_first(bridge->zone, key) != NGX_OK) {
+            continue;
+        }
+
+        other = &bridge->sources.elts[part->first_source];
+        p = ngx_mcp_json_quote(quote, &part->first);
+
+        ngx_log_error(NGX_LOG_WARN, ngx_cycle->log, 0,
+                      "mcp upstream \"%V\" of endpoint \"%V\": %ui entries of "
+                      "the result of %V are hidden, as their names are those "
+                      "of other upstreams, for example \"%*s\" of upstream "
+                      "\"%V\"; rename them, or give the upstreams other "
+                      "prefixes",
+                      &part->upstream, &bridge->endpoint, part->hidden,
+                      ngx_mcp_list_method(lists->kind), (size_t) (p - quote),
+                      quote, &other->name);
     }
-
-    other = &bridge->sources.elts[part->first_source];
-    p = ngx_mcp_json_quote(quote, &part->first);
-
-    ngx_log_error(NGX_LOG_WARN, ngx_cycle->log, 0,
-                  "mcp upstream \"%V\" of endpoint \"%V\": %ui entries of the "
-                  "result of %V are hidden, as their names are those of other "
-                  "upstreams, for example \"%*s\" of upstream \"%V\"; "
-                  "rename them, or give the upstreams other prefixes",
-                  &part->upstream, &bridge->endpoint, part->hidden,
-                  ngx_mcp_list_method(kind), (size_t) (p - quote), quote,
-                  &other->name);
 }
 
 
@@ -955,13 +963,13 @@ ngx_http_mcp_list_cache_doorbell(ngx_mcp_zone_t *zone, uint64_t keys)
 void
 ngx_http_mcp_list_cache_start(ngx_http_mcp_bridge_t *bridge)
 {
-    uint64_t             number;
-    ngx_str_t           *tenant;
-    ngx_uint_t           kept;
-    ngx_pool_t          *pool;
-    ngx_mcp_ref_t        ref;
-    ngx_mcp_zone_t      *zone;
-    ngx_mcp_audience_t   names;
+    ngx_str_t                *tenant;
+    ngx_uint_t                kept;
+    ngx_pool_t               *pool;
+    ngx_mcp_ref_t             ref;
+    ngx_mcp_zone_t           *zone;
+    ngx_mcp_audience_t        names;
+    ngx_mcp_audience_walk_t   walk;
 
     /* of clients that declare nothing */
 
@@ -975,12 +983,13 @@ ngx_http_mcp_list_cache_start(ngx_http_mcp_bridge_t *bridge)
     }
 
     kept = (bridge->lists == NGX_HTTP_MCP_LIST_CACHE_ON && bridge->router.n);
-    number = 0;
 
-    while (ngx_mcp_audience_next(zone, &bridge->endpoint, NULL, &number, pool,
-                                 &names, &ref)
-           == NGX_OK)
-    {
+    ngx_memzero(&walk, sizeof(ngx_mcp_audience_walk_t));
+    walk.endpoint = &bridge->endpoint;
+
+    while (ngx_mcp_audience_next(zone, &walk, pool, &names) == NGX_OK) {
+        ref = walk.ref;
+
         if (!kept) {
             ngx_mcp_audience_drop(zone, ref, bridge->lists_passing != 0);
             continue;

@@ -89,7 +89,7 @@ ngx_int_t ngx_http_mcp_list_cache_parts(ngx_http_mcp_bridge_t *bridge,
  * ngx_mcp_list_keep().
  */
 void ngx_http_mcp_list_cache_keep(ngx_http_mcp_bridge_t *bridge,
-    ngx_mcp_caller_t *caller, ngx_str_t *upstream, ngx_uint_t kind,
+    ngx_mcp_caller_t *caller, ngx_str_t *upstream,
     ngx_mcp_list_content_t *content, uint64_t forgotten);
 
 /*
@@ -114,11 +114,11 @@ ngx_mcp_merge_t *ngx_http_mcp_list_cache_index(ngx_http_mcp_bridge_t *bridge,
 
 
 /*
- * Logs, once, that entries of this part were left out when a list of this kind
- * was merged.  Sources are numbers of the router's upstreams.
+ * Logs, once for each list of an upstream, that entries were left out when
+ * these lists were merged.  Sources are numbers of the router's upstreams.
  */
 void ngx_http_mcp_list_log_hidden(ngx_http_mcp_bridge_t *bridge,
-    ngx_uint_t kind, ngx_mcp_merge_part_t *part);
+    ngx_mcp_merge_lists_t *lists);
 
 
 /* a wait for a list that is being fetched for the first time */

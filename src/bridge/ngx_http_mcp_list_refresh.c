@@ -505,8 +505,7 @@ ngx_http_mcp_list_refresh_store(ngx_http_mcp_fetch_t *f)
         return;
     }
 
-    rc = ngx_mcp_list_confirm(zone, r->part, f->kind, &content, f->signals,
-                              f->ttl);
+    rc = ngx_mcp_list_confirm(zone, r->part, &content, f->signals, f->ttl);
 
     if (rc == NGX_DECLINED) {
         rc = ngx_http_mcp_list_refresh_put(f, &content);
@@ -570,8 +569,7 @@ ngx_http_mcp_list_refresh_put(ngx_http_mcp_fetch_t *f,
                                               f->pool);
     }
 
-    rc = ngx_mcp_list_put(zone, r->part, f->kind, content, f->signals,
-                          f->ttl);
+    rc = ngx_mcp_list_put(zone, r->part, content, f->signals, f->ttl);
 
     if (rc == NGX_OK && before.data) {
         after = ngx_http_mcp_list_cache_view(bridge, r->audience, f->kind,

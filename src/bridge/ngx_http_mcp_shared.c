@@ -1275,15 +1275,20 @@ ngx_http_mcp_shared_gap(ngx_http_mcp_reader_t *reader, const char *why)
 static void
 ngx_http_mcp_shared_gap_resources(ngx_http_mcp_shared_t *us)
 {
-    ngx_str_t   uris[NGX_HTTP_MCP_SHARED_URIS];
-    ngx_uint_t  i, n;
+    ngx_str_t                elts[NGX_HTTP_MCP_SHARED_URIS];
+    ngx_uint_t               i;
+    ngx_mcp_interest_uris_t  uris;
 
-    static u_char  buf[NGX_HTTP_MCP_SHARED_URIS_BYTES];
+    static u_char  text[NGX_HTTP_MCP_SHARED_URIS_BYTES];
 
-    n = NGX_HTTP_MCP_SHARED_URIS;
+    uris.elts = elts;
+    uris.n = 0;
+    uris.max = NGX_HTTP_MCP_SHARED_URIS;
+    uris.text = text;
+    uris.size = sizeof(text);
 
-    if (ngx_mcp_interest_made(us->bridge->zone, us->ref,
-                              us->reader.serial, buf, sizeof(buf), uris, &n)
+    if (ngx_mcp_interest_made(us->bridge->zone, us->ref, us->reader.serial,
+                              &uris)
         != NGX_OK)
     {
         (void) ngx_mcp_log_gap(us->bridge->zone, &us->bridge->endpoint,
@@ -1291,8 +1296,8 @@ ngx_http_mcp_shared_gap_resources(ngx_http_mcp_shared_t *us)
         return;
     }
 
-    for (i = 0; i < n; i++) {
-        ngx_http_mcp_shared_notify_updated(us, &uris[i]);
+    for (i = 0; i < uris.n; i++) {
+        ngx_http_mcp_shared_notify_updated(us, &elts[i]);
     }
 }
 

@@ -342,7 +342,7 @@ ngx_http_mcp_call_open_record(ngx_http_mcp_call_t *call)
 
     return ngx_mcp_call_open(mlcf->zone, call->ctx->caller.session,
                              &call->message->id, &token, mlcf->call_limit,
-                             call->local, &call->record);
+                             &call->record);
 }
 
 
@@ -361,8 +361,7 @@ ngx_http_mcp_call_open_sessionless(ngx_http_mcp_call_t *call)
     }
 
     return ngx_mcp_call_open_sessionless(mlcf->zone, &mlcf->name, &key,
-                                         mlcf->call_limit, call->local,
-                                         &call->record);
+                                         mlcf->call_limit, &call->record);
 }
 
 
@@ -434,9 +433,9 @@ ngx_http_mcp_call_number(ngx_http_mcp_call_t *call)
         calls->size = n;
     }
 
-    call->local = (uint32_t) calls->free;
-    calls->free = (uintptr_t) calls->table[call->local] >> 1;
-    calls->table[call->local] = call;
+    call->record.local = (uint32_t) calls->free;
+    calls->free = (uintptr_t) calls->table[call->record.local] >> 1;
+    calls->table[call->record.local] = call;
 
     return NGX_OK;
 }
@@ -463,13 +462,13 @@ ngx_http_mcp_call_unregister(ngx_http_mcp_call_t *call)
         ngx_mcp_call_close(call->ctx->conf->zone, call->record.ref);
     }
 
-    if (call->local) {
+    if (call->record.local) {
         calls = &ngx_http_mcp_calls;
 
-        calls->table[call->local] = (ngx_http_mcp_call_t *)
+        calls->table[call->record.local] = (ngx_http_mcp_call_t *)
                                         ngx_http_mcp_calls_next(calls->free);
-        calls->free = call->local;
-        call->local = 0;
+        calls->free = call->record.local;
+        call->record.local = 0;
     }
 }
 

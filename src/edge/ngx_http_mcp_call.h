@@ -159,8 +159,8 @@ struct ngx_http_mcp_call_s {
     ngx_uint_t                  response;     /* ..._response_e */
     ngx_int_t                   rc;           /* result of the response */
 
-    ngx_mcp_call_t              record;
-    uint32_t                    local;        /* number in the worker, or 0 */
+    ngx_mcp_call_t              record;       /* its local number is 0 if the
+                                                 call has none */
     ngx_event_t                 after;        /* timer of mcp_stream_after */
     ngx_str_t                   uri;          /* resource subscribed to */
     ngx_http_mcp_call_input_t  *input;        /* awaited input, or NULL */

@@ -772,6 +772,7 @@ ngx_http_mcp_gather_merge(ngx_http_mcp_call_t *call, ngx_mcp_merge_t *merge)
     ngx_uint_t                   i;
     ngx_pool_t                  *temp;
     ngx_mcp_merge_part_t        *parts;
+    ngx_mcp_merge_lists_t        lists;
     ngx_http_mcp_gather_t       *gather;
     ngx_mcp_list_content_t       content;
     ngx_http_mcp_gather_part_t  *part;
@@ -816,19 +817,19 @@ ngx_http_mcp_gather_merge(ngx_http_mcp_call_t *call, ngx_mcp_merge_t *merge)
         if (call->passing) {
             ngx_http_mcp_list_cache_keep(&call->ctx->conf->bridge,
                                          &call->ctx->caller,
-                                         &part->upstream->name, gather->kind,
-                                         &content, call->forgotten);
+                                         &part->upstream->name, &content,
+                                         call->forgotten);
         }
     }
 
-    rc = ngx_mcp_merge(merge, gather->kind, parts, gather->n, 0, call->r->pool,
-                       temp);
+    lists.kind = gather->kind;
+    lists.parts = parts;
+    lists.n = gather->n;
 
-    for (i = 0; rc == NGX_OK && !gather->lookup && i < gather->n; i++) {
-        if (parts[i].hidden) {
-            ngx_http_mcp_list_log_hidden(&call->ctx->conf->bridge,
-                                         gather->kind, &parts[i]);
-        }
+    rc = ngx_mcp_merge(merge, &lists, 0, call->r->pool, temp);
+
+    if (rc == NGX_OK && !gather->lookup) {
+        ngx_http_mcp_list_log_hidden(&call->ctx->conf->bridge, &lists);
     }
 
 done:

@@ -38,8 +38,11 @@ ngx_http_mcp_call_line_open(ngx_http_mcp_call_line_t *line,
         return NGX_ERROR;
     }
 
-    rc = ngx_mcp_stream_open(call->ctx->conf->zone, session, channel, from, 0,
-                             call->local | NGX_HTTP_MCP_LINE_LOCAL, &line->zs);
+    line->zs.session = session;
+    line->zs.channel = channel;
+    line->zs.local = call->record.local | NGX_HTTP_MCP_LINE_LOCAL;
+
+    rc = ngx_mcp_stream_open(call->ctx->conf->zone, &line->zs, from, 0);
     if (rc != NGX_OK) {
         ngx_http_mcp_call_line_close(line);
         return rc;

@@ -191,7 +191,7 @@ ngx_http_mcp_list_passed(ngx_http_mcp_call_t *call,
     {
         ngx_http_mcp_list_cache_keep(&call->ctx->conf->bridge,
                                      &call->ctx->caller, &ureq->upstream->name,
-                                     kind, &content, call->forgotten);
+                                     &content, call->forgotten);
     }
 
     ngx_destroy_pool(pool);

@@ -556,8 +556,14 @@ ngx_http_mcp_conf_inherit(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf,
     u->limit = mlcf->message_limit;
 
     u->worker = ngx_pcalloc(cf->pool, sizeof(ngx_http_mcp_upstream_worker_t));
+    if (u->worker == NULL) {
+        return NGX_ERROR;
+    }
 
-    return u->worker ? NGX_OK : NGX_ERROR;
+    u->worker->metric.endpoint = u->endpoint;
+    u->worker->metric.upstream = u->name;
+
+    return NGX_OK;
 }
 
 

@@ -758,19 +758,18 @@ static ngx_int_t
 ngx_http_mcp_status_collect_lists(ngx_http_mcp_status_t *status,
     ngx_mcp_zone_t *zone)
 {
-    uint64_t                    number, *n;
+    uint64_t                   *n;
     ngx_int_t                   rc;
     ngx_uint_t                  i;
-    ngx_mcp_ref_t               ref;
     ngx_mcp_audience_t          audience;
     ngx_mcp_list_info_t         info;
+    ngx_mcp_audience_walk_t     walk;
     ngx_http_mcp_status_row_t  *list;
 
-    number = 0;
+    ngx_memzero(&walk, sizeof(ngx_mcp_audience_walk_t));
 
     for ( ;; ) {
-        rc = ngx_mcp_audience_next(zone, NULL, NULL, &number, status->pool,
-                                   &audience, &ref);
+        rc = ngx_mcp_audience_next(zone, &walk, status->pool, &audience);
 
         if (rc != NGX_OK) {
             return (rc == NGX_DONE) ? NGX_OK : NGX_ERROR;
@@ -783,7 +782,7 @@ ngx_http_mcp_status_collect_lists(ngx_http_mcp_status_t *status,
 
         for (i = 0; i < NGX_MCP_LIST_KINDS; i++) {
 
-            if (ngx_mcp_list_info(zone, ref, i, &info) != NGX_OK) {
+            if (ngx_mcp_list_info(zone, walk.ref, i, &info) != NGX_OK) {
                 break;
             }
 

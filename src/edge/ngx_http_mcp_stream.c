@@ -236,15 +236,18 @@ ngx_http_mcp_stream_open_line(ngx_http_mcp_stream_t *s, ngx_mcp_ref_t session,
 {
     ngx_int_t  rc;
 
-    rc = ngx_mcp_stream_open(s->conf->zone, session, channel, from,
-                             s->conf->stream_limit, s->local, &s->zs);
+    s->zs.session = session;
+    s->zs.channel = channel;
+
+    rc = ngx_mcp_stream_open(s->conf->zone, &s->zs, from,
+                             s->conf->stream_limit);
 
     if (rc == NGX_DECLINED && channel != NGX_MCP_GENERAL_CHANNEL && s->get) {
         s->lagged = 1;
+        s->zs.channel = NGX_MCP_GENERAL_CHANNEL;
 
-        rc = ngx_mcp_stream_open(s->conf->zone, session,
-                                 NGX_MCP_GENERAL_CHANNEL, NULL,
-                                 s->conf->stream_limit, s->local, &s->zs);
+        rc = ngx_mcp_stream_open(s->conf->zone, &s->zs, NULL,
+                                 s->conf->stream_limit);
     }
 
     switch (rc) {
@@ -267,7 +270,7 @@ ngx_http_mcp_stream_open_line(ngx_http_mcp_stream_t *s, ngx_mcp_ref_t session,
     }
 
     ngx_log_debug4(NGX_LOG_DEBUG_HTTP, s->connection->log, 0,
-                   "mcp stream %uD opened, line:%uD at %uL-%uL", s->local,
+                   "mcp stream %uD opened, line:%uD at %uL-%uL", s->zs.local,
                    s->zs.channel, s->zs.cursor.own, s->zs.cursor.group);
 
     return NGX_OK;
@@ -1135,7 +1138,7 @@ ngx_http_mcp_stream_lagged(ngx_http_mcp_stream_t *s, size_t missed)
     ngx_http_mcp_gap_t   gap;
 
     ngx_log_debug1(NGX_LOG_DEBUG_HTTP, s->connection->log, 0,
-                   "mcp stream %uD lagged", s->local);
+                   "mcp stream %uD lagged", s->zs.local);
 
     pool = ngx_create_pool(2 * NGX_HTTP_MCP_GAP_SIZE, s->connection->log);
     if (pool == NULL) {

@@ -44,7 +44,7 @@ ngx_http_mcp_stream_alloc(ngx_mcp_zone_t *zone)
     local = streams->unused[--streams->nunused];
 
     s->streams = streams;
-    s->local = local;
+    s->zs.local = local;
 
     ngx_queue_init(&s->out);
 
@@ -116,8 +116,8 @@ ngx_http_mcp_stream_free(ngx_http_mcp_stream_t *s)
     ngx_http_mcp_stream_leave_group(s);
     ngx_http_mcp_stream_unpace(s);
 
-    streams->slots[s->local] = NULL;
-    streams->unused[streams->nunused++] = s->local;
+    streams->slots[s->zs.local] = NULL;
+    streams->unused[streams->nunused++] = s->zs.local;
     streams->n--;
 
     if (s->listen.data) {
@@ -385,7 +385,7 @@ ngx_http_mcp_stream_unlink(ngx_http_mcp_stream_t *s, ngx_mcp_counter_e counter)
     }
 
     ngx_log_debug2(NGX_LOG_DEBUG_HTTP, s->connection->log, 0,
-                   "mcp stream %uD closed: %ui", s->local,
+                   "mcp stream %uD closed: %ui", s->zs.local,
                    (ngx_uint_t) counter);
 
     s->closed = 1;

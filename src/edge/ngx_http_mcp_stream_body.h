@@ -145,7 +145,6 @@ struct ngx_http_mcp_stream_s {
                                                  is sent beside the log */
     size_t                        unsent;
     size_t                        waiting;    /* bytes in its call's log */
-    uint32_t                      local;
     uint32_t                      sent;       /* messages */
 
     unsigned                      offered:3;

@@ -59,7 +59,7 @@ ngx_http_mcp_stream_park(ngx_http_mcp_stream_t *s)
     }
 
     ngx_log_debug1(NGX_LOG_DEBUG_HTTP, c->log, 0,
-                   "mcp stream %uD parked", s->local);
+                   "mcp stream %uD parked", s->zs.local);
 
     hc = r->http_connection;
 
@@ -433,7 +433,7 @@ ngx_http_mcp_parked_read_handler(ngx_event_t *rev)
 #endif
 
             ngx_log_debug1(NGX_LOG_DEBUG_HTTP, c->log, 0,
-                           "mcp client left stream %uD", s->local);
+                           "mcp client left stream %uD", s->zs.local);
 
             ngx_http_mcp_stream_drop(s, NGX_MCP_COUNTER_STREAMS_CLIENT);
             return;

@@ -30,6 +30,8 @@ typedef struct {
 
 static uint64_t ngx_mcp_json_index_members(ngx_mcp_json_index_t *index,
     ngx_str_t *text);
+static void ngx_mcp_json_index_hold(ngx_mcp_json_index_t *index,
+    ngx_mcp_json_level_t *level, uint64_t value);
 static void ngx_mcp_json_index_add(ngx_mcp_json_index_t *index, uint64_t path,
     uint64_t value);
 static u_char *ngx_mcp_json_index_string(u_char *p, u_char *last,
@@ -162,23 +164,33 @@ ngx_mcp_json_index_members(ngx_mcp_json_index_t *index, ngx_str_t *text)
             return value;
         }
 
-        if (!level->object) {
-            level->sum = ngx_mcp_json_index_mix(level->sum ^ value) + 1;
-            continue;
-        }
-
-        /* in any order */
-
-        level->sum += ngx_mcp_json_index_mix(ngx_mcp_json_index_mix(level->key)
-                                             + value);
-        level->named = 0;
-
-        if (level->listed) {
-            ngx_mcp_json_index_add(index, level->member, value);
-        }
+        ngx_mcp_json_index_hold(index, level, value);
     }
 
     return 0;
+}
+
+
+/* puts a value into the object or array that it is in */
+
+static void
+ngx_mcp_json_index_hold(ngx_mcp_json_index_t *index,
+    ngx_mcp_json_level_t *level, uint64_t value)
+{
+    if (!level->object) {
+        level->sum = ngx_mcp_json_index_mix(level->sum ^ value) + 1;
+        return;
+    }
+
+    /* in any order */
+
+    level->sum += ngx_mcp_json_index_mix(ngx_mcp_json_index_mix(level->key)
+                                         + value);
+    level->named = 0;
+
+    if (level->listed) {
+        ngx_mcp_json_index_add(index, level->member, value);
+    }
 }
 
 

@@ -24,17 +24,16 @@ typedef struct {
 } ngx_mcp_merge_titles_t;
 
 
-static ngx_uint_t ngx_mcp_merge_count(ngx_mcp_merge_part_t *parts,
-    ngx_uint_t n);
+static ngx_uint_t ngx_mcp_merge_count(ngx_mcp_merge_lists_t *lists);
 static uint32_t *ngx_mcp_merge_table(ngx_mcp_merge_t *m, ngx_pool_t *pool);
-static ngx_int_t ngx_mcp_merge_add(ngx_mcp_merge_t *m, ngx_uint_t kind,
-    ngx_mcp_merge_part_t *parts, ngx_uint_t n, ngx_uint_t i,
+static ngx_int_t ngx_mcp_merge_add(ngx_mcp_merge_t *m,
+    ngx_mcp_merge_lists_t *lists, ngx_mcp_merge_part_t *part,
     ngx_mcp_merge_titles_t *titles, ngx_pool_t *pool, ngx_pool_t *temp);
 static ngx_int_t ngx_mcp_merge_name(ngx_mcp_merge_entry_t *e, ngx_uint_t kind,
     ngx_str_t *prefix, ngx_pool_t *pool);
 static ngx_mcp_merge_part_t *ngx_mcp_merge_prefixed(
-    ngx_mcp_merge_part_t *parts, ngx_uint_t n, ngx_uint_t kind,
-    ngx_mcp_merge_part_t *part, ngx_str_t *name);
+    ngx_mcp_merge_lists_t *lists, ngx_mcp_merge_part_t *part,
+    ngx_str_t *name);
 static void ngx_mcp_merge_hide(ngx_mcp_merge_part_t *part, ngx_str_t *name,
     ngx_uint_t source);
 static ngx_uint_t ngx_mcp_merge_place(ngx_mcp_merge_t *m, ngx_str_t *name);
@@ -44,8 +43,8 @@ static uint64_t ngx_mcp_merge_hash(ngx_mcp_merge_t *m, ngx_str_t *text);
 
 
 ngx_int_t
-ngx_mcp_merge(ngx_mcp_merge_t *m, ngx_uint_t kind, ngx_mcp_merge_part_t *parts,
-    ngx_uint_t n, size_t spare, ngx_pool_t *pool, ngx_pool_t *temp)
+ngx_mcp_merge(ngx_mcp_merge_t *m, ngx_mcp_merge_lists_t *lists, size_t spare,
+    ngx_pool_t *pool, ngx_pool_t *temp)
 {
     u_char                  *p;
     size_t                   len;
@@ -54,7 +53,7 @@ ngx_mcp_merge(ngx_mcp_merge_t *m, ngx_uint_t kind, ngx_mcp_merge_part_t *parts,
 
     ngx_memzero(m, sizeof(ngx_mcp_merge_t));
 
-    max = ngx_mcp_merge_count(parts, n);
+    max = ngx_mcp_merge_count(lists);
 
     /* the address is different in each process */
 
@@ -76,10 +75,10 @@ ngx_mcp_merge(ngx_mcp_merge_t *m, ngx_uint_t kind, ngx_mcp_merge_part_t *parts,
         return NGX_ERROR;
     }
 
-    for (i = 0; i < n; i++) {
-        parts[i].hidden = 0;
+    for (i = 0; i < lists->n; i++) {
+        lists->parts[i].hidden = 0;
 
-        if (ngx_mcp_merge_add(m, kind, parts, n, i, &titles, pool, temp)
+        if (ngx_mcp_merge_add(m, lists, &lists->parts[i], &titles, pool, temp)
             != NGX_OK)
         {
             return NGX_ERROR;
@@ -119,15 +118,15 @@ ngx_mcp_merge(ngx_mcp_merge_t *m, ngx_uint_t kind, ngx_mcp_merge_part_t *parts,
 
 
 static ngx_uint_t
-ngx_mcp_merge_count(ngx_mcp_merge_part_t *parts, ngx_uint_t n)
+ngx_mcp_merge_count(ngx_mcp_merge_lists_t *lists)
 {
     ngx_str_t   rest, entry;
     ngx_uint_t  i, max;
 
     max = 0;
 
-    for (i = 0; i < n; i++) {
-        rest = parts[i].text;
+    for (i = 0; i < lists->n; i++) {
+        rest = lists->parts[i].text;
 
         while (ngx_mcp_json_element(&rest, &entry) == NGX_OK) {
             max++;
@@ -157,17 +156,17 @@ ngx_mcp_merge_table(ngx_mcp_merge_t *m, ngx_pool_t *pool)
 
 
 static ngx_int_t
-ngx_mcp_merge_add(ngx_mcp_merge_t *m, ngx_uint_t kind,
-    ngx_mcp_merge_part_t *parts, ngx_uint_t n, ngx_uint_t i,
-    ngx_mcp_merge_titles_t *titles, ngx_pool_t *pool, ngx_pool_t *temp)
+ngx_mcp_merge_add(ngx_mcp_merge_t *m, ngx_mcp_merge_lists_t *lists,
+    ngx_mcp_merge_part_t *part, ngx_mcp_merge_titles_t *titles,
+    ngx_pool_t *pool, ngx_pool_t *temp)
 {
     ngx_str_t               rest, raw, suffix;
-    ngx_uint_t              place;
-    ngx_mcp_merge_part_t   *part, *owner;
+    ngx_uint_t              kind, place;
+    ngx_mcp_merge_part_t   *owner;
     ngx_mcp_merge_item_t   *item;
     ngx_mcp_merge_entry_t  *e, *other;
 
-    part = &parts[i];
+    kind = lists->kind;
     rest = part->text;
 
     while (ngx_mcp_json_element(&rest, &raw) == NGX_OK) {
@@ -184,7 +183,7 @@ ngx_mcp_merge_add(ngx_mcp_merge_t *m, ngx_uint_t kind,
             return NGX_ERROR;
         }
 
-        owner = ngx_mcp_merge_prefixed(parts, n, kind, part, &e->name);
+        owner = ngx_mcp_merge_prefixed(lists, part, &e->name);
 
         if (owner) {
             ngx_mcp_merge_hide(part, &e->name, owner->source);
@@ -256,24 +255,28 @@ ngx_mcp_merge_name(ngx_mcp_merge_entry_t *e, ngx_uint_t kind,
  */
 
 static ngx_mcp_merge_part_t *
-ngx_mcp_merge_prefixed(ngx_mcp_merge_part_t *parts, ngx_uint_t n,
-    ngx_uint_t kind, ngx_mcp_merge_part_t *part, ngx_str_t *name)
+ngx_mcp_merge_prefixed(ngx_mcp_merge_lists_t *lists,
+    ngx_mcp_merge_part_t *part, ngx_str_t *name)
 {
-    ngx_str_t   local;
-    ngx_uint_t  i;
+    ngx_str_t              local;
+    ngx_uint_t             i;
+    ngx_mcp_merge_part_t  *other;
 
     if (part->prefix.len
-        || (kind != NGX_MCP_LIST_TOOLS && kind != NGX_MCP_LIST_PROMPTS))
+        || (lists->kind != NGX_MCP_LIST_TOOLS
+            && lists->kind != NGX_MCP_LIST_PROMPTS))
     {
         return NULL;
     }
 
-    for (i = 0; i < n; i++) {
-        if (parts[i].prefix.len
-            && ngx_mcp_name_local(&parts[i].prefix, name, &local)
+    for (i = 0; i < lists->n; i++) {
+        other = &lists->parts[i];
+
+        if (other->prefix.len
+            && ngx_mcp_name_local(&other->prefix, name, &local)
                != NGX_DECLINED)
         {
-            return &parts[i];
+            return other;
         }
     }
 

@@ -35,6 +35,15 @@ typedef struct {
 } ngx_mcp_merge_part_t;
 
 
+/* the lists that are merged */
+
+typedef struct {
+    ngx_uint_t              kind;         /* NGX_MCP_LIST_* */
+    ngx_mcp_merge_part_t   *parts;
+    ngx_uint_t              n;
+} ngx_mcp_merge_lists_t;
+
+
 /*
  * An entry of the list.  Texts are decoded: the names of tools and prompts,
  * the URIs of resources, the URI templates of resource templates.
@@ -59,13 +68,11 @@ typedef struct {
 
 
 /*
- * Merges n parts of lists of this kind (NGX_MCP_LIST_*).  "spare" bytes of
- * room follow the text.  *m lives as long as pool; temp is needed only during
- * the call.  NGX_OK or NGX_ERROR (no memory).
+ * Merges lists.  "spare" bytes of room follow the text.  *m lives as long as
+ * pool; temp is needed only during the call.  NGX_OK or NGX_ERROR (no memory).
  */
-ngx_int_t ngx_mcp_merge(ngx_mcp_merge_t *m, ngx_uint_t kind,
-    ngx_mcp_merge_part_t *parts, ngx_uint_t n, size_t spare, ngx_pool_t *pool,
-    ngx_pool_t *temp);
+ngx_int_t ngx_mcp_merge(ngx_mcp_merge_t *m, ngx_mcp_merge_lists_t *lists,
+    size_t spare, ngx_pool_t *pool, ngx_pool_t *temp);
 
 /* finds an entry by the decoded name that clients see; NULL: there is none */
 ngx_mcp_merge_entry_t *ngx_mcp_merge_find(ngx_mcp_merge_t *m, ngx_str_t *name);

@@ -317,6 +317,7 @@ ngx_mcp_pages_end(ngx_mcp_pages_t *pages, ngx_mcp_list_content_t *out)
         return NGX_ERROR;
     }
 
+    out->kind = pages->kind;
     out->text.data = p;
     out->entries = n;
     out->hint = pages->hint;

@@ -100,6 +100,7 @@ typedef struct {
 
 
 typedef struct {
+    ngx_uint_t              kind;
     ngx_str_t               text;         /* an array */
     ngx_uint_t              entries;
     ngx_mcp_hint_t          hint;

@@ -33,6 +33,9 @@ typedef enum {
     ((ch) == ' ' || (ch) == '\t' || (ch) == '\r' || (ch) == '\n')
 
 
+static ngx_uint_t ngx_mcp_stamp_quote(ngx_mcp_stamp_t *s, u_char ch);
+static u_char *ngx_mcp_stamp_scalar(ngx_mcp_stamp_t *s, u_char *p,
+    u_char *last);
 static u_char *ngx_mcp_stamp_inside(ngx_mcp_stamp_t *s, u_char *p,
     u_char *last);
 static ngx_int_t ngx_mcp_stamp_named(ngx_mcp_stamp_t *s, ngx_uint_t whole);
@@ -100,13 +103,7 @@ ngx_mcp_stamp(ngx_mcp_stamp_t *s, u_char *p, u_char *last)
             p++;
             s->name[s->len++] = ch;
 
-            if (s->escaped) {
-                s->escaped = 0;
-
-            } else if (ch == '\\') {
-                s->escaped = 1;
-
-            } else if (ch == '"') {
+            if (ngx_mcp_stamp_quote(s, ch)) {
                 s->state = stamp_colon;
                 rc = ngx_mcp_stamp_named(s, 1);
             }
@@ -117,15 +114,7 @@ ngx_mcp_stamp(ngx_mcp_stamp_t *s, u_char *p, u_char *last)
             from = p;
 
             while (p < last) {
-                ch = *p++;
-
-                if (s->escaped) {
-                    s->escaped = 0;
-
-                } else if (ch == '\\') {
-                    s->escaped = 1;
-
-                } else if (ch == '"') {
+                if (ngx_mcp_stamp_quote(s, *p++)) {
                     s->state = stamp_colon;
                     break;
                 }
@@ -166,27 +155,11 @@ ngx_mcp_stamp(ngx_mcp_stamp_t *s, u_char *p, u_char *last)
             break;
 
         case stamp_inside:
-            from = p;
-            p = ngx_mcp_stamp_inside(s, p, last);
-
-            if (!s->drop) {
-                rc = s->write(s->data, from, p - from);
-            }
-
-            break;
-
         case stamp_scalar:
             from = p;
 
-            while (p < last && *p != ',' && *p != '}'
-                   && !ngx_mcp_stamp_space(*p))
-            {
-                p++;
-            }
-
-            if (p < last) {
-                s->state = stamp_behind;
-            }
+            p = (s->state == stamp_inside) ? ngx_mcp_stamp_inside(s, p, last)
+                                           : ngx_mcp_stamp_scalar(s, p, last);
 
             if (!s->drop) {
                 rc = s->write(s->data, from, p - from);
@@ -215,7 +188,38 @@ ngx_mcp_stamp(ngx_mcp_stamp_t *s, u_char *p, u_char *last)
 }
 
 
+/* whether this character ends the name */
+
+static ngx_uint_t
+ngx_mcp_stamp_quote(ngx_mcp_stamp_t *s, u_char ch)
+{
+    if (s->escaped) {
+        s->escaped = 0;
+        return 0;
+    }
+
+    s->escaped = (ch == '\\');
+
+    return ch == '"';
+}
+
+
 /* behind the value, if it ends there */
+
+static u_char *
+ngx_mcp_stamp_scalar(ngx_mcp_stamp_t *s, u_char *p, u_char *last)
+{
+    while (p < last && *p != ',' && *p != '}' && !ngx_mcp_stamp_space(*p)) {
+        p++;
+    }
+
+    if (p < last) {
+        s->state = stamp_behind;
+    }
+
+    return p;
+}
+
 
 static u_char *
 ngx_mcp_stamp_inside(ngx_mcp_stamp_t *s, u_char *p, u_char *last)

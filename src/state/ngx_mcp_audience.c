@@ -579,9 +579,8 @@ ngx_mcp_audience_bound_locked(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
 
 
 ngx_int_t
-ngx_mcp_audience_next(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
-    ngx_str_t *tenant, uint64_t *number, ngx_pool_t *pool,
-    ngx_mcp_audience_t *a, ngx_mcp_ref_t *ref)
+ngx_mcp_audience_next(ngx_mcp_zone_t *zone, ngx_mcp_audience_walk_t *walk,
+    ngx_pool_t *pool, ngx_mcp_audience_t *a)
 {
     size_t                  from;
     uint32_t                n;
@@ -595,14 +594,15 @@ ngx_mcp_audience_next(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
     for (n = zone->root->audiences.head; n; n = aud->rec.links.next) {
         aud = ngx_mcp_block(zone, n);
 
-        if (aud->number <= *number
-            || !ngx_mcp_audience_matches(zone, aud, endpoint, tenant))
+        if (aud->number <= walk->number
+            || !ngx_mcp_audience_matches(zone, aud, walk->endpoint,
+                                         walk->tenant))
         {
             continue;
         }
 
-        *number = aud->number;
-        *ref = ngx_mcp_ref(zone, aud);
+        walk->number = aud->number;
+        walk->ref = ngx_mcp_ref(zone, aud);
 
         rc = NGX_OK;
 

@@ -39,7 +39,7 @@ static void ngx_mcp_token_test_locked(ngx_mcp_zone_t *zone, ngx_mcp_token_t *t,
 
 ngx_int_t
 ngx_mcp_call_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, ngx_str_t *id,
-    ngx_str_t *token, ngx_uint_t limit, uint32_t local, ngx_mcp_call_t *call)
+    ngx_str_t *token, ngx_uint_t limit, ngx_mcp_call_t *call)
 {
     uint32_t               hash;
     ngx_int_t              rc;
@@ -93,7 +93,7 @@ ngx_mcp_call_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, ngx_str_t *id,
     c->task.rec.owner = session;
     c->task.rec.hash = hash;
     c->task.rec.flags = NGX_MCP_CALL_RUNNING;
-    c->task.local = local;
+    c->task.local = call->local;
     c->id_len = (uint32_t) id->len;
     c->upstream = call->upstream;
 
@@ -134,7 +134,7 @@ ngx_mcp_call_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, ngx_str_t *id,
 
 ngx_int_t
 ngx_mcp_call_open_sessionless(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
-    ngx_str_t *key, ngx_uint_t limit, uint32_t local, ngx_mcp_call_t *call)
+    ngx_str_t *key, ngx_uint_t limit, ngx_mcp_call_t *call)
 {
     uint32_t             hash;
     ngx_int_t            rc;
@@ -176,7 +176,7 @@ ngx_mcp_call_open_sessionless(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
     c = ngx_mcp_make_locked(zone, &stage);
 
     c->task.rec.flags = NGX_MCP_CALL_RUNNING;
-    c->task.local = local;
+    c->task.local = call->local;
     c->limit = ngx_mcp_number(zone, l);
 
     ngx_mcp_commit_locked(zone, c, NGX_MCP_CALL);

@@ -433,20 +433,18 @@ ngx_mcp_interest_done(ngx_mcp_zone_t *zone, uint32_t fence,
 
 ngx_int_t
 ngx_mcp_interest_made(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
-    ngx_uint_t serial, u_char *buf, size_t size, ngx_str_t *uris,
-    ngx_uint_t *n)
+    ngx_uint_t serial, ngx_mcp_interest_uris_t *uris)
 {
     uint32_t                        block;
     ngx_int_t                       rc;
-    ngx_uint_t                      max, passed, refused;
+    ngx_str_t                      *uri;
+    ngx_uint_t                      passed, refused;
     ngx_mcp_interest_sh_t          *in;
     ngx_mcp_upstream_session_sh_t  *us;
 
     rc = NGX_OK;
-    max = *n;
     passed = 0;
     refused = 0;
-    *n = 0;
 
     ngx_mcp_zone_lock(zone);
 
@@ -476,19 +474,20 @@ ngx_mcp_interest_made(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
             continue;
         }
 
-        if (*n == max || in->rec.len > size) {
+        if (uris->n == uris->max || in->rec.len > uris->size) {
             rc = NGX_BUSY;
             break;
         }
 
-        uris[*n].data = buf;
-        uris[*n].len = in->rec.len;
+        uri = &uris->elts[uris->n++];
 
-        ngx_mcp_text_read(zone, in, 0, buf, in->rec.len);
+        uri->data = uris->text;
+        uri->len = in->rec.len;
 
-        buf += in->rec.len;
-        size -= in->rec.len;
-        (*n)++;
+        ngx_mcp_text_read(zone, in, 0, uri->data, uri->len);
+
+        uris->text += uri->len;
+        uris->size -= uri->len;
     }
 
     ngx_mcp_zone_unlock(zone);

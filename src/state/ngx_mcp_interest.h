@@ -97,14 +97,22 @@ ngx_int_t ngx_mcp_interest_next(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
 void ngx_mcp_interest_done(ngx_mcp_zone_t *zone, uint32_t fence,
     ngx_mcp_interest_job_t *job, ngx_int_t rc, ngx_uint_t serial);
 
+/* the URIs of some interests, in memory of the caller */
+
+typedef struct {
+    ngx_str_t              *elts;
+    ngx_uint_t              n;
+    ngx_uint_t              max;          /* elements that have room */
+    u_char                 *text;         /* room for the text of the next */
+    size_t                  size;
+} ngx_mcp_interest_uris_t;
+
 /*
- * Lists the interests that the upstream accepted on the session with this
- * serial, *n at most.  Their URIs are put into buf, their number into *n.
- * NGX_OK; NGX_BUSY: there may be more, or buf is full.
+ * Adds the URIs of the interests that the upstream accepted on the session
+ * with this serial.  NGX_OK; NGX_BUSY: there may be more, or no room.
  */
 ngx_int_t ngx_mcp_interest_made(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
-    ngx_uint_t serial, u_char *buf, size_t size, ngx_str_t *uris,
-    ngx_uint_t *n);
+    ngx_uint_t serial, ngx_mcp_interest_uris_t *uris);
 
 /*
  * Lists the URIs of interests that have users and were not refused; they and

@@ -26,8 +26,8 @@ static ngx_mcp_audience_sh_t *ngx_mcp_list_part_locked(ngx_mcp_zone_t *zone,
 static void ngx_mcp_list_changed_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_part_sh_t *p, ngx_uint_t kind);
 static ngx_int_t ngx_mcp_list_store(ngx_mcp_zone_t *zone, ngx_mcp_ref_t part,
-    ngx_uint_t kind, ngx_mcp_list_content_t *content, uint32_t signals,
-    ngx_msec_t ttl, uint64_t *forgotten);
+    ngx_mcp_list_content_t *content, uint32_t signals, ngx_msec_t ttl,
+    uint64_t *forgotten);
 static void ngx_mcp_list_fetched(ngx_mcp_list_state_sh_t *k, uint32_t signals,
     ngx_msec_t ttl);
 static void ngx_mcp_list_hint(ngx_mcp_list_state_sh_t *k,
@@ -473,15 +473,15 @@ ngx_mcp_list_due(ngx_mcp_zone_t *zone, ngx_mcp_ref_t part, ngx_uint_t kind,
 
 
 ngx_int_t
-ngx_mcp_list_put(ngx_mcp_zone_t *zone, ngx_mcp_ref_t part, ngx_uint_t kind,
+ngx_mcp_list_put(ngx_mcp_zone_t *zone, ngx_mcp_ref_t part,
     ngx_mcp_list_content_t *content, uint32_t signals, ngx_msec_t ttl)
 {
     ngx_int_t  rc;
 
-    rc = ngx_mcp_list_store(zone, part, kind, content, signals, ttl, NULL);
+    rc = ngx_mcp_list_store(zone, part, content, signals, ttl, NULL);
 
     if (rc == NGX_DECLINED) {
-        ngx_mcp_list_pass_through(zone, part, kind, 0, signals, ttl);
+        ngx_mcp_list_pass_through(zone, part, content->kind, 0, signals, ttl);
     }
 
     return rc;
@@ -490,8 +490,7 @@ ngx_mcp_list_put(ngx_mcp_zone_t *zone, ngx_mcp_ref_t part, ngx_uint_t kind,
 
 ngx_int_t
 ngx_mcp_list_keep(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
-    ngx_str_t *upstream, ngx_uint_t kind, ngx_mcp_list_content_t *content,
-    uint64_t forgotten)
+    ngx_str_t *upstream, ngx_mcp_list_content_t *content, uint64_t forgotten)
 {
     ngx_int_t      rc;
     ngx_mcp_ref_t  part;
@@ -500,7 +499,7 @@ ngx_mcp_list_keep(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
         return NGX_DECLINED;
     }
 
-    rc = ngx_mcp_list_store(zone, part, kind, content, 0, 0, &forgotten);
+    rc = ngx_mcp_list_store(zone, part, content, 0, 0, &forgotten);
 
     return (rc == NGX_OK || rc == NGX_DONE) ? NGX_OK : NGX_DECLINED;
 }
@@ -514,23 +513,26 @@ ngx_mcp_list_keep(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
  */
 
 static ngx_int_t
-ngx_mcp_list_store(ngx_mcp_zone_t *zone, ngx_mcp_ref_t part, ngx_uint_t kind,
+ngx_mcp_list_store(ngx_mcp_zone_t *zone, ngx_mcp_ref_t part,
     ngx_mcp_list_content_t *content, uint32_t signals, ngx_msec_t ttl,
     uint64_t *forgotten)
 {
     uint32_t                  old;
     ngx_int_t                 rc;
+    ngx_uint_t                kind;
     ngx_mcp_stage_t           stage;
     ngx_mcp_part_sh_t        *p;
     ngx_mcp_content_sh_t     *c;
     ngx_mcp_audience_sh_t    *a;
     ngx_mcp_list_state_sh_t  *k;
 
-    rc = ngx_mcp_list_confirm(zone, part, kind, content, signals, ttl);
+    rc = ngx_mcp_list_confirm(zone, part, content, signals, ttl);
 
     if (rc != NGX_DECLINED) {
         return rc;
     }
+
+    kind = content->kind;
 
     ngx_mcp_stage_init(zone, &stage, NGX_MCP_LIST, &content->text, 1);
 
@@ -611,8 +613,7 @@ ngx_mcp_list_store(ngx_mcp_zone_t *zone, ngx_mcp_ref_t part, ngx_uint_t kind,
 
 ngx_int_t
 ngx_mcp_list_confirm(ngx_mcp_zone_t *zone, ngx_mcp_ref_t part,
-    ngx_uint_t kind, ngx_mcp_list_content_t *content, uint32_t signals,
-    ngx_msec_t ttl)
+    ngx_mcp_list_content_t *content, uint32_t signals, ngx_msec_t ttl)
 {
     ngx_int_t                 rc;
     ngx_mcp_part_sh_t        *p;
@@ -628,7 +629,7 @@ ngx_mcp_list_confirm(ngx_mcp_zone_t *zone, ngx_mcp_ref_t part,
         return NGX_ERROR;
     }
 
-    k = &p->lists[kind];
+    k = &p->lists[content->kind];
     c = k->content ? ngx_mcp_list_content(zone, k) : NULL;
 
     if (c && ngx_memcmp(c->order, content->order, NGX_MCP_DIGEST_LEN) == 0) {
@@ -639,7 +640,7 @@ ngx_mcp_list_confirm(ngx_mcp_zone_t *zone, ngx_mcp_ref_t part,
         rc = NGX_DONE;
 
         if (k->flags & NGX_MCP_LIST_TELL) {
-            ngx_mcp_list_changed_locked(zone, p, kind);
+            ngx_mcp_list_changed_locked(zone, p, content->kind);
             rc = NGX_OK;
         }
 
@@ -710,13 +711,15 @@ void
 ngx_mcp_list_forget(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
     ngx_str_t *tenant, ngx_str_t *upstream, ngx_uint_t kinds)
 {
-    uint32_t                n;
-    uint64_t                number;
-    ngx_mcp_ref_t           ref;
-    ngx_mcp_part_sh_t      *p;
-    ngx_mcp_audience_sh_t  *a;
+    uint32_t                  n;
+    ngx_mcp_part_sh_t        *p;
+    ngx_mcp_audience_sh_t    *a;
+    ngx_mcp_audience_walk_t   walk;
 
-    number = 0;
+    ngx_memzero(&walk, sizeof(ngx_mcp_audience_walk_t));
+
+    walk.endpoint = endpoint;
+    walk.tenant = tenant;
 
     /* first: what is on its way is not kept either */
 
@@ -727,13 +730,10 @@ ngx_mcp_list_forget(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
 
     ngx_mcp_zone_unlock(zone);
 
-    while (ngx_mcp_audience_next(zone, endpoint, tenant, &number, NULL, NULL,
-                                 &ref)
-           == NGX_OK)
-    {
+    while (ngx_mcp_audience_next(zone, &walk, NULL, NULL) == NGX_OK) {
         ngx_mcp_zone_lock(zone);
 
-        a = ngx_mcp_record(zone, ref, NGX_MCP_AUDIENCE);
+        a = ngx_mcp_record(zone, walk.ref, NGX_MCP_AUDIENCE);
 
         for (n = a ? a->parts.head : 0; n; n = p->rec.links.next) {
             p = ngx_mcp_block(zone, n);

@@ -95,14 +95,21 @@ ngx_int_t ngx_mcp_audience_part(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
 ngx_int_t ngx_mcp_audience_find(ngx_mcp_zone_t *zone, ngx_mcp_audience_t *a,
     ngx_mcp_ref_t *ref);
 
+/* a walk over audiences; all zero at first but for endpoint and tenant */
+
+typedef struct {
+    ngx_str_t              *endpoint;     /* NULL: all */
+    ngx_str_t              *tenant;       /* NULL: all */
+    ngx_mcp_ref_t           ref;          /* the audience that was found last */
+    uint64_t                number;       /* its number */
+} ngx_mcp_audience_walk_t;
+
 /*
- * Finds the next audience of an endpoint and tenant (NULL: all); *number is 0
- * at first.  Unless a is NULL, it gets the names, copied to pool.  NGX_OK;
- * NGX_DONE: there are no more; NGX_ERROR: no memory.
+ * Goes on to the next audience.  Unless a is NULL, it gets the names, copied to
+ * pool.  NGX_OK; NGX_DONE: there are no more; NGX_ERROR: no memory.
  */
-ngx_int_t ngx_mcp_audience_next(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
-    ngx_str_t *tenant, uint64_t *number, ngx_pool_t *pool,
-    ngx_mcp_audience_t *a, ngx_mcp_ref_t *ref);
+ngx_int_t ngx_mcp_audience_next(ngx_mcp_zone_t *zone,
+    ngx_mcp_audience_walk_t *walk, ngx_pool_t *pool, ngx_mcp_audience_t *a);
 
 /*
  * Makes the session a member of the audience, from which it gets its lists and
@@ -225,8 +232,7 @@ ngx_int_t ngx_mcp_list_due(ngx_mcp_zone_t *zone, ngx_mcp_ref_t part,
  * room: it is passed through from now on; NGX_ERROR: the part is gone.
  */
 ngx_int_t ngx_mcp_list_put(ngx_mcp_zone_t *zone, ngx_mcp_ref_t part,
-    ngx_uint_t kind, ngx_mcp_list_content_t *content, uint32_t signals,
-    ngx_msec_t ttl);
+    ngx_mcp_list_content_t *content, uint32_t signals, ngx_msec_t ttl);
 
 /*
  * Compares a list that was fetched with the stored one, which is due again
@@ -235,8 +241,7 @@ ngx_int_t ngx_mcp_list_put(ngx_mcp_zone_t *zone, ngx_mcp_ref_t part,
  * NGX_ERROR: the part is gone.
  */
 ngx_int_t ngx_mcp_list_confirm(ngx_mcp_zone_t *zone, ngx_mcp_ref_t part,
-    ngx_uint_t kind, ngx_mcp_list_content_t *content, uint32_t signals,
-    ngx_msec_t ttl);
+    ngx_mcp_list_content_t *content, uint32_t signals, ngx_msec_t ttl);
 
 /*
  * Keeps a list that passed, for as long as its hint allows.  forgotten:
@@ -244,8 +249,7 @@ ngx_int_t ngx_mcp_list_confirm(ngx_mcp_zone_t *zone, ngx_mcp_ref_t part,
  * changed since is not kept.  NGX_OK; NGX_DECLINED: it is not kept.
  */
 ngx_int_t ngx_mcp_list_keep(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
-    ngx_str_t *upstream, ngx_uint_t kind, ngx_mcp_list_content_t *content,
-    uint64_t forgotten);
+    ngx_str_t *upstream, ngx_mcp_list_content_t *content, uint64_t forgotten);
 
 /*
  * Drops lists of these kinds that passed, because they changed, of an

@@ -93,6 +93,7 @@ typedef struct {
 typedef struct {
     ngx_mcp_ref_t           ref;
     uint32_t                channel;      /* never 0 */
+    uint32_t                local;        /* number in its worker */
     uint32_t                upstream;     /* hash of the upstream that is
                                              asked, or 0 */
     uint32_t                nrunning;     /* without a session: calls with the
@@ -101,24 +102,23 @@ typedef struct {
 
 /*
  * Registers a running request.  id: raw token; token: raw progress token or
- * empty; call->upstream is set.  NGX_OK, NGX_BUSY when limit calls run in this
- * session, NGX_EXISTS when a running call has this id, NGX_DECLINED when the
- * session ended or the zone is full.
+ * empty; call->local and call->upstream are set.  NGX_OK, NGX_BUSY when limit
+ * calls run in this session, NGX_EXISTS when a running call has this id,
+ * NGX_DECLINED when the session ended or the zone is full.
  */
 #define NGX_EXISTS  -20
 
 ngx_int_t ngx_mcp_call_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
-    ngx_str_t *id, ngx_str_t *token, ngx_uint_t limit, uint32_t local,
-    ngx_mcp_call_t *call);
+    ngx_str_t *id, ngx_str_t *token, ngx_uint_t limit, ngx_mcp_call_t *call);
 
 /*
- * Registers a running request of a caller without a session.  The call has no
- * line, and the id of the request may be equal to that of another one.
- * NGX_OK; NGX_BUSY: "limit" calls with this endpoint and key run;
- * NGX_DECLINED: the zone is full.
+ * Registers a running request of a caller without a session; call->local is
+ * set.  The call has no line, and the id of the request may be equal to that
+ * of another one.  NGX_OK; NGX_BUSY: "limit" calls with this endpoint and key
+ * run; NGX_DECLINED: the zone is full.
  */
 ngx_int_t ngx_mcp_call_open_sessionless(ngx_mcp_zone_t *zone,
-    ngx_str_t *endpoint, ngx_str_t *key, ngx_uint_t limit, uint32_t local,
+    ngx_str_t *endpoint, ngx_str_t *key, ngx_uint_t limit,
     ngx_mcp_call_t *call);
 
 /* stores call->upstream after it has changed */
@@ -226,6 +226,7 @@ typedef struct {
     ngx_mcp_ref_t           group;
     ngx_mcp_ref_t           endpoint;
     uint32_t                channel;
+    uint32_t                local;        /* number in its worker */
     uint32_t                more;         /* after a read: there may be more */
     uint32_t                gap;          /* ngx_mcp_gap_e */
     uint32_t                own;          /* block of the event read last in
@@ -243,19 +244,19 @@ typedef struct {
 } ngx_mcp_stream_t;
 
 /*
- * Opens a stream on a channel of a session.  from: decoded Last-Event-ID;
- * NULL: the stream goes on where the last stream of the channel stopped.  So
- * does a stream with a "from" behind the end of the general channel, and
- * "unknown" is set then.  A stream with "from", or on the general channel, is
- * a GET.  At most "limit" GETs of a session stay open (0: any number), and one
- * on the channel of a call; others are closed, the oldest first.  NGX_OK;
- * NGX_DONE: the channel of a call has ended, and no event behind "from" is
- * stored; NGX_DECLINED: the session has ended, or there never was such a
- * channel (the caller reports this gap); NGX_ERROR: the zone is full.
+ * Opens a stream, in which session, channel and local are set.  from: decoded
+ * Last-Event-ID; NULL: the stream goes on where the last stream of the channel
+ * stopped.  So does a stream with a "from" behind the end of the general
+ * channel, and "unknown" is set then.  A stream with "from", or on the general
+ * channel, is a GET.  At most "limit" GETs of a session stay open (0: any
+ * number), and one on the channel of a call; others are closed, the oldest
+ * first.  NGX_OK; NGX_DONE: the channel of a call has ended, and no event
+ * behind "from" is stored; NGX_DECLINED: the session has ended, or there never
+ * was such a channel (the caller reports this gap); NGX_ERROR: the zone is
+ * full.
  */
-ngx_int_t ngx_mcp_stream_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
-    uint32_t channel, ngx_mcp_cursor_t *from, ngx_uint_t limit, uint32_t local,
-    ngx_mcp_stream_t *stream);
+ngx_int_t ngx_mcp_stream_open(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
+    ngx_mcp_cursor_t *from, ngx_uint_t limit);
 
 /*
  * Closes a stream; counter: the reason.  The next newest stream of the channel

@@ -8,7 +8,7 @@
 
 
 static ngx_mcp_metric_sh_t *ngx_mcp_metric_find(ngx_mcp_zone_t *zone,
-    ngx_str_t *endpoint, ngx_str_t *upstream, ngx_uint_t method);
+    ngx_mcp_metric_t *metric, ngx_uint_t method);
 static u_char ngx_mcp_metric_name(u_char *dst, ngx_str_t *name, size_t max,
     uint64_t key);
 
@@ -22,14 +22,13 @@ static ngx_msec_t  ngx_mcp_metric_limits[] = {
 
 void
 ngx_mcp_metric_add(ngx_mcp_zone_t *zone, ngx_mcp_metric_t *metric,
-    ngx_str_t *endpoint, ngx_str_t *upstream, ngx_uint_t method,
-    ngx_mcp_outcome_e outcome, ngx_msec_t took)
+    ngx_uint_t method, ngx_mcp_outcome_e outcome, ngx_msec_t took)
 {
     ngx_uint_t            i;
     ngx_mcp_metric_sh_t  *m;
 
     if (metric->rows[method] == 0) {
-        m = ngx_mcp_metric_find(zone, endpoint, upstream, method);
+        m = ngx_mcp_metric_find(zone, metric, method);
         metric->rows[method] = (uint32_t) (m - zone->root->metric) + 1;
     }
 
@@ -48,8 +47,8 @@ ngx_mcp_metric_add(ngx_mcp_zone_t *zone, ngx_mcp_metric_t *metric,
 
 
 static ngx_mcp_metric_sh_t *
-ngx_mcp_metric_find(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
-    ngx_str_t *upstream, ngx_uint_t method)
+ngx_mcp_metric_find(ngx_mcp_zone_t *zone, ngx_mcp_metric_t *metric,
+    ngx_uint_t method)
 {
     uint64_t              key;
     ngx_uint_t            i, n;
@@ -57,7 +56,7 @@ ngx_mcp_metric_find(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
 
     all = zone->root->metric;
     n = zone->root->metrics;
-    key = ngx_mcp_hash(zone, endpoint, upstream);
+    key = ngx_mcp_hash(zone, &metric->endpoint, &metric->upstream);
     m = all;
 
     ngx_mcp_zone_lock(zone);
@@ -78,10 +77,10 @@ ngx_mcp_metric_find(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
 
         m->key = key;
         m->method = (uint32_t) method;
-        m->endpoint_len = ngx_mcp_metric_name(m->text, endpoint,
+        m->endpoint_len = ngx_mcp_metric_name(m->text, &metric->endpoint,
                                               NGX_MCP_METRIC_ENDPOINT, key);
         m->upstream_len = ngx_mcp_metric_name(m->text + m->endpoint_len,
-                                              upstream,
+                                              &metric->upstream,
                                               NGX_MCP_METRIC_UPSTREAM, key);
         m->used = 1;
     }

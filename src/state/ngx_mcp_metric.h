@@ -81,13 +81,14 @@ typedef enum {
 /* the rows of one upstream of one endpoint, as this process found them */
 
 typedef struct {
+    ngx_str_t               endpoint;
+    ngx_str_t               upstream;
     uint32_t                rows[NGX_MCP_METRIC_METHODS];  /* row + 1, or 0 */
 } ngx_mcp_metric_t;
 
 /* counts an exchange that took this many ms */
 void ngx_mcp_metric_add(ngx_mcp_zone_t *zone, ngx_mcp_metric_t *metric,
-    ngx_str_t *endpoint, ngx_str_t *upstream, ngx_uint_t method,
-    ngx_mcp_outcome_e outcome, ngx_msec_t took);
+    ngx_uint_t method, ngx_mcp_outcome_e outcome, ngx_msec_t took);
 
 
 /* a row, for mcp_status */

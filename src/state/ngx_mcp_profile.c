@@ -8,7 +8,7 @@
 
 
 static ngx_uint_t ngx_mcp_profile_valid(ngx_mcp_profile_sh_t *k,
-    uint64_t epoch, ngx_msec_t age, ngx_msec_t max_age);
+    ngx_mcp_profile_asker_t *asker, ngx_msec_t age);
 static ngx_uint_t ngx_mcp_profile_serves(ngx_mcp_profile_sh_t *k,
     uint64_t epoch);
 static void ngx_mcp_profile_insert_locked(ngx_mcp_zone_t *zone,
@@ -24,11 +24,10 @@ static ngx_mcp_profile_sh_t *ngx_mcp_profile_find_locked(ngx_mcp_zone_t *zone,
 
 
 ngx_int_t
-ngx_mcp_profile_get(ngx_mcp_zone_t *zone, ngx_str_t *key, uint64_t epoch,
-    ngx_uint_t shared, ngx_msec_t max_age, ngx_pool_t *pool,
-    ngx_mcp_profile_t *out)
+ngx_mcp_profile_get(ngx_mcp_zone_t *zone, ngx_str_t *key,
+    ngx_mcp_profile_asker_t *asker, ngx_pool_t *pool, ngx_mcp_profile_t *out)
 {
-    uint64_t               age, now;
+    uint64_t               age, now, epoch;
     ngx_int_t              rc;
     ngx_mcp_stage_t        stage;
     ngx_mcp_profile_sh_t  *k;
@@ -36,6 +35,7 @@ ngx_mcp_profile_get(ngx_mcp_zone_t *zone, ngx_str_t *key, uint64_t epoch,
     ngx_mcp_stage_init(zone, &stage, NGX_MCP_PROFILE, key, 1);
 
     now = ngx_current_msec;
+    epoch = asker->epoch;
 
     out->hash = (uint32_t) ngx_mcp_hash(zone, key, NULL);
     out->ask = 0;
@@ -66,7 +66,7 @@ ngx_mcp_profile_get(ngx_mcp_zone_t *zone, ngx_str_t *key, uint64_t epoch,
         return NGX_DECLINED;
     }
 
-    if (shared && k->own >= epoch) {
+    if (asker->shared && k->own >= epoch) {
         ngx_mcp_zone_unlock(zone);
         return NGX_DONE;
     }
@@ -89,7 +89,7 @@ ngx_mcp_profile_get(ngx_mcp_zone_t *zone, ngx_str_t *key, uint64_t epoch,
             out->asked = (ngx_msec_t) age;
         }
 
-    } else if (ngx_mcp_profile_valid(k, epoch, age, max_age)) {
+    } else if (ngx_mcp_profile_valid(k, asker, age)) {
         rc = ngx_mcp_profile_read_locked(zone, k, pool, out);
 
     } else {
@@ -155,8 +155,8 @@ ngx_mcp_profile_stored(ngx_mcp_zone_t *zone, ngx_str_t *key,
 
 
 static ngx_uint_t
-ngx_mcp_profile_valid(ngx_mcp_profile_sh_t *k, uint64_t epoch,
-    ngx_msec_t age, ngx_msec_t max_age)
+ngx_mcp_profile_valid(ngx_mcp_profile_sh_t *k,
+    ngx_mcp_profile_asker_t *asker, ngx_msec_t age)
 {
     ngx_msec_t  pause;
 
@@ -168,16 +168,16 @@ ngx_mcp_profile_valid(ngx_mcp_profile_sh_t *k, uint64_t epoch,
         pause = NGX_MCP_PROFILE_SHORT_AGE << ngx_min(k->failures - 1, 4);
         pause = ngx_min(pause, NGX_MCP_PROFILE_KEPT_AGE);
 
-        if (k->prober != epoch) {
+        if (k->prober != asker->epoch) {
             return 0;
         }
 
         return age <= pause
-               || (max_age == NGX_MCP_PROFILE_ANY_AGE
+               || (asker->max_age == NGX_MCP_PROFILE_ANY_AGE
                    && k->stale != NGX_MCP_PROFILE_SUSPECT);
     }
 
-    if (k->epoch != epoch) {
+    if (k->epoch != asker->epoch) {
         return 0;
     }
 
@@ -191,10 +191,10 @@ ngx_mcp_profile_valid(ngx_mcp_profile_sh_t *k, uint64_t epoch,
         return 0;
 
     case NGX_MCP_PROFILE_STALE:
-        return max_age == NGX_MCP_PROFILE_ANY_AGE;
+        return asker->max_age == NGX_MCP_PROFILE_ANY_AGE;
 
     default:
-        return age <= max_age;
+        return age <= asker->max_age;
     }
 }
 

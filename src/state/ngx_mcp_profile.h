@@ -52,10 +52,17 @@ typedef struct {
 } ngx_mcp_profile_t;
 
 
+/* an endpoint that asks for a profile */
+
+typedef struct {
+    uint64_t                epoch;        /* of its configuration */
+    ngx_msec_t              max_age;      /* of the profile, ms */
+    ngx_uint_t              shared;       /* the key is another endpoint's */
+} ngx_mcp_profile_asker_t;
+
 /*
- * Finds the profile with a key that the caller has made.  epoch: configuration
- * generation; a profile of another epoch, or older than max_age ms, is to be
- * asked for again.
+ * Finds the profile with a key that the caller has made.  One of another epoch,
+ * or older than max_age, is to be asked for again.
  *
  *   NGX_OK        *out is set, with strings copied to pool.  If out->ask is
  *                 set, the caller has to ask as after NGX_DECLINED, and the
@@ -68,8 +75,7 @@ typedef struct {
  *   NGX_ERROR     no memory, or the zone is full
  */
 ngx_int_t ngx_mcp_profile_get(ngx_mcp_zone_t *zone, ngx_str_t *key,
-    uint64_t epoch, ngx_uint_t shared, ngx_msec_t max_age, ngx_pool_t *pool,
-    ngx_mcp_profile_t *out);
+    ngx_mcp_profile_asker_t *asker, ngx_pool_t *pool, ngx_mcp_profile_t *out);
 
 /*
  * Finds a profile of any age and epoch; nobody has to ask then.  NGX_OK, with

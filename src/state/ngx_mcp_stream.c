@@ -95,24 +95,26 @@ static ngx_int_t ngx_mcp_stream_read_locked(ngx_mcp_zone_t *zone,
 
 
 ngx_int_t
-ngx_mcp_stream_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
-    uint32_t channel, ngx_mcp_cursor_t *from, ngx_uint_t limit, uint32_t local,
-    ngx_mcp_stream_t *stream)
+ngx_mcp_stream_open(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
+    ngx_mcp_cursor_t *from, ngx_uint_t limit)
 {
+    uint32_t               channel;
     ngx_int_t              rc;
     ngx_mcp_stage_t        stage;
     ngx_mcp_call_sh_t     *c;
     ngx_mcp_stream_sh_t   *st;
     ngx_mcp_session_sh_t  *s;
 
+    channel = stream->channel;
+
     ngx_mcp_stage_init(zone, &stage, NGX_MCP_STREAM, NULL, 0);
     stage.room = NGX_MCP_ROOM_CALL;
-    stage.payer = session;
+    stage.payer = stream->session;
 
     ngx_mcp_zone_lock(zone);
 
     rc = ngx_mcp_stage_reserve_locked(zone, &stage);
-    s = ngx_mcp_session_locked(zone, session);
+    s = ngx_mcp_session_locked(zone, stream->session);
 
     c = NULL;
 
@@ -136,15 +138,12 @@ ngx_mcp_stream_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
         return NGX_ERROR;
     }
 
-    stream->session = session;
-    stream->channel = channel;
-
     ngx_mcp_stream_begin_locked(zone, s, c, from, stream);
 
     st = ngx_mcp_make_locked(zone, &stage);
 
-    st->task.rec.owner = session;
-    st->task.local = local;
+    st->task.rec.owner = stream->session;
+    st->task.local = stream->local;
     st->channel = channel;
     st->serial = ++zone->sh->stamp;
 

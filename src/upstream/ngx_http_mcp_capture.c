@@ -24,6 +24,9 @@ static void ngx_http_mcp_capture_drop(ngx_http_mcp_exchange_t *x,
     ngx_buf_t *b);
 static void ngx_http_mcp_capture_gather(ngx_http_mcp_exchange_t *x,
     ngx_buf_t *b);
+static void ngx_http_mcp_capture_gathered_too_much(
+    ngx_http_mcp_exchange_t *x);
+static ngx_int_t ngx_http_mcp_capture_pieces(ngx_http_mcp_exchange_t *x);
 static ngx_int_t ngx_http_mcp_capture_grow(ngx_http_mcp_exchange_t *x,
     size_t size);
 static void ngx_http_mcp_capture_collect(ngx_http_mcp_exchange_t *x,
@@ -496,19 +499,7 @@ ngx_http_mcp_capture_gather(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
     }
 
     if (x->received > max) {
-
-        if (x->status >= NGX_HTTP_SPECIAL_RESPONSE) {
-            text.data = x->text;
-            text.len = x->len;
-
-            ngx_http_mcp_capture_quote(x, &text);
-
-            x->body = NGX_HTTP_MCP_BODY_OTHER;
-            x->mode = NGX_HTTP_MCP_DROP;
-            return;
-        }
-
-        ngx_http_mcp_capture_too_large(x, "a message");
+        ngx_http_mcp_capture_gathered_too_much(x);
         return;
     }
 
@@ -518,22 +509,9 @@ ngx_http_mcp_capture_gather(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
         && (x->length > NGX_HTTP_MCP_WHOLE
             || (x->length < 0 && x->len + size > NGX_HTTP_MCP_WHOLE)))
     {
-        if (x->length < 0) {
-            if (ngx_http_mcp_capture_collect_start(x) != NGX_OK) {
-                ngx_http_mcp_capture_stop(x, NGX_HTTP_MCP_CUT);
-            }
-
-            return;
-        }
-
-        x->scan = ngx_palloc(x->r->pool, sizeof(ngx_mcp_json_t));
-        if (x->scan == NULL) {
+        if (ngx_http_mcp_capture_pieces(x) != NGX_OK) {
             ngx_http_mcp_capture_stop(x, NGX_HTTP_MCP_CUT);
-            return;
         }
-
-        ngx_mcp_json_init(x->scan);
-        x->mode = NGX_HTTP_MCP_PASS;
 
         return;
     }
@@ -563,6 +541,47 @@ ngx_http_mcp_capture_gather(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
 
     x->len += size;
     b->pos = b->last;
+}
+
+
+static void
+ngx_http_mcp_capture_gathered_too_much(ngx_http_mcp_exchange_t *x)
+{
+    ngx_str_t  text;
+
+    if (x->status < NGX_HTTP_SPECIAL_RESPONSE) {
+        ngx_http_mcp_capture_too_large(x, "a message");
+        return;
+    }
+
+    text.data = x->text;
+    text.len = x->len;
+
+    ngx_http_mcp_capture_quote(x, &text);
+
+    x->body = NGX_HTTP_MCP_BODY_OTHER;
+    x->mode = NGX_HTTP_MCP_DROP;
+}
+
+
+/* a large body is not gathered */
+
+static ngx_int_t
+ngx_http_mcp_capture_pieces(ngx_http_mcp_exchange_t *x)
+{
+    if (x->length < 0) {
+        return ngx_http_mcp_capture_collect_start(x);
+    }
+
+    x->scan = ngx_palloc(x->r->pool, sizeof(ngx_mcp_json_t));
+    if (x->scan == NULL) {
+        return NGX_ERROR;
+    }
+
+    ngx_mcp_json_init(x->scan);
+    x->mode = NGX_HTTP_MCP_PASS;
+
+    return NGX_OK;
 }
 
 

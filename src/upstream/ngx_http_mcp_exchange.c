@@ -1037,7 +1037,7 @@ ngx_http_mcp_exchange_count(ngx_http_mcp_exchange_t *x,
         break;
     }
 
-    ngx_mcp_metric_add(x->zone, x->metric, x->endpoint, &x->name, method,
+    ngx_mcp_metric_add(x->zone, x->metric, method,
                        ngx_http_mcp_exchange_outcomes[outcome].outcome,
                        ngx_current_msec - x->started);
 }

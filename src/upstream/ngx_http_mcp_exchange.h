@@ -137,7 +137,6 @@ struct ngx_http_mcp_exchange_s {
     ngx_http_mcp_scope_t              *scope;
     ngx_mcp_zone_t                    *zone;        /* NULL: no counters */
     ngx_mcp_metric_t                  *metric;      /* NULL: the same */
-    ngx_str_t                         *endpoint;    /* label of the metric */
     ngx_str_t                          name;        /* upstream, for the log */
     ngx_str_t                          uri;         /* URI of the upstream's
                                                        location */

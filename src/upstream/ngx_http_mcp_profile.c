@@ -46,8 +46,9 @@ ngx_int_t
 ngx_http_mcp_profile(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
     ngx_msec_t max_age, ngx_pool_t *pool, ngx_mcp_profile_t *profile)
 {
-    ngx_int_t  rc;
-    ngx_str_t  key;
+    ngx_int_t                rc;
+    ngx_str_t                key;
+    ngx_mcp_profile_asker_t  asker;
 
     if (!u->probe) {
         profile->what = NGX_MCP_PROFILE_REFUSED;
@@ -59,9 +60,11 @@ ngx_http_mcp_profile(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
         return NGX_ERROR;
     }
 
-    rc = ngx_mcp_profile_get(u->zone, &key, u->epoch,
-                             ngx_http_mcp_profile_shared(u), max_age, pool,
-                             profile);
+    asker.epoch = u->epoch;
+    asker.max_age = max_age;
+    asker.shared = ngx_http_mcp_profile_shared(u);
+
+    rc = ngx_mcp_profile_get(u->zone, &key, &asker, pool, profile);
 
     if (rc == NGX_DONE) {
         u->worker->own = 1;
@@ -679,6 +682,7 @@ ngx_http_mcp_probe_separate(ngx_http_mcp_probe_t *probe)
 {
     ngx_int_t                 rc;
     ngx_mcp_profile_t         known;
+    ngx_mcp_profile_asker_t   asker;
     ngx_http_mcp_upstream_t  *u;
 
     u = probe->upstream;
@@ -696,8 +700,12 @@ ngx_http_mcp_probe_separate(ngx_http_mcp_probe_t *probe)
         return NGX_DONE;
     }
 
-    rc = ngx_mcp_profile_get(u->zone, &probe->key, u->epoch, 0,
-                             NGX_MCP_PROFILE_ANY_AGE, probe->pool, &known);
+    asker.epoch = u->epoch;
+    asker.max_age = NGX_MCP_PROFILE_ANY_AGE;
+    asker.shared = 0;
+
+    rc = ngx_mcp_profile_get(u->zone, &probe->key, &asker, probe->pool,
+                             &known);
 
     if (rc == NGX_DECLINED || (rc == NGX_OK && known.ask)) {
         probe->profile.hash = known.hash;

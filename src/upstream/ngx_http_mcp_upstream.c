@@ -202,8 +202,7 @@ ngx_http_mcp_upstream_exchange(ngx_http_request_t *r,
     }
 
     x->zone = u->zone;
-    x->metric = &u->metric;
-    x->endpoint = &u->endpoint;
+    x->metric = &u->worker->metric;
     x->timeout = u->timeout;
     x->total = u->total;
     x->limit = u->limit;

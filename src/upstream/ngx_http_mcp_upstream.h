@@ -85,6 +85,7 @@ typedef struct {
     ngx_queue_t                       tools;       /* records of tenants
                                                       (ngx_http_mcp_tools.h) */
     ngx_uint_t                        ntools;      /* their number */
+    ngx_mcp_metric_t                  metric;
 } ngx_http_mcp_upstream_worker_t;
 
 
@@ -128,7 +129,6 @@ struct ngx_http_mcp_upstream_s {
                                                    way, whose profile is
                                                    shared; or NULL */
 
-    ngx_mcp_metric_t                  metric;
     ngx_http_mcp_upstream_worker_t   *worker;   /* each worker's own record */
 };
 

@@ -31,7 +31,8 @@ static ngx_str_t *
 merge(ngx_pool_t *pool, ngx_uint_t kind, const char *a, const char *b,
     const char *c)
 {
-    ngx_uint_t  i;
+    ngx_uint_t             i;
+    ngx_mcp_merge_lists_t  lists;
 
     const char  *texts[] = { a, b, c };
     const char  *prefixes[] = { "one", "two", "" };
@@ -44,7 +45,11 @@ merge(ngx_pool_t *pool, ngx_uint_t kind, const char *a, const char *b,
         parts[i].source = i;
     }
 
-    if (ngx_mcp_merge(&merged, kind, parts, 3, 2, pool, pool) != NGX_OK) {
+    lists.kind = kind;
+    lists.parts = parts;
+    lists.n = 3;
+
+    if (ngx_mcp_merge(&merged, &lists, 2, pool, pool) != NGX_OK) {
         ngx_str_null(&merged.text);
     }
 

@@ -150,8 +150,8 @@ call(ngx_uint_t i)
     ngx_str_t       id = env_str("17"), token = env_str("");
     ngx_mcp_call_t  c;
 
-    if (ngx_mcp_call_open(&zone, refs[i * 97 % SESSIONS], &id, &token, 64, 1,
-                          &c)
+    if (env_call_open(&zone, refs[i * 97 % SESSIONS], &id, &token, 64, 1,
+                      &c)
         == NGX_OK)
     {
         ngx_mcp_call_close(&zone, c.ref);
@@ -187,7 +187,7 @@ log_all(ngx_uint_t i)
 static void
 stream_open(ngx_uint_t i)
 {
-    (void) ngx_mcp_stream_open(&zone, refs[i], 0, NULL, 8, i, &streams[i]);
+    (void) env_stream_open(&zone, refs[i], 0, NULL, 8, i, &streams[i]);
 }
 
 
@@ -265,7 +265,7 @@ rich_make(ngx_uint_t i)
     for (j = 0; j < 64; j++) {
         snprintf(text, sizeof(text), "%u", (unsigned) j);
         id = env_str(text);
-        (void) ngx_mcp_call_open(&zone, extra[i], &id, &token, 64, 1, &c);
+        (void) env_call_open(&zone, extra[i], &id, &token, 64, 1, &c);
     }
 }
 
@@ -326,8 +326,8 @@ list_put(ngx_uint_t i)
     c.digest[0] = (u_char) (i + 1);
     c.order[0] = (u_char) (i + 1);
 
-    (void) ngx_mcp_list_put(&zone, env_part(&zone, audience, 0),
-                            NGX_MCP_LIST_TOOLS, &c, 1, 300000);
+    (void) ngx_mcp_list_put(&zone, env_part(&zone, audience, 0), &c, 1,
+                            300000);
 }
 
 
@@ -559,7 +559,7 @@ reaped(ngx_uint_t n)
             ngx_mcp_worker_claim(&zone, name);
 
             for (k = 0; k < n; k++) {
-                (void) ngx_mcp_stream_open(&zone, refs[k], 0, NULL, 0, 1, &st);
+                (void) env_stream_open(&zone, refs[k], 0, NULL, 0, 1, &st);
             }
 
             *took = -1;

@@ -504,7 +504,7 @@ reading(slot_t *m, ngx_uint_t n)
         s.epoch = epoch;
     }
 
-    rc = ngx_mcp_stream_open(&zone, ref, 0, from, 3, 1, &st);
+    rc = env_stream_open(&zone, ref, 0, from, 3, 1, &st);
 
     if (rc != NGX_OK) {
         return;
@@ -573,7 +573,7 @@ calling(slot_t *m)
     id = env_str(head);
     token = env_str("\"token\"");
 
-    if (ngx_mcp_call_open(&zone, m->ref, &id, &token, 8, 1, &call) != NGX_OK) {
+    if (env_call_open(&zone, m->ref, &id, &token, 8, 1, &call) != NGX_OK) {
         return;
     }
 
@@ -592,8 +592,8 @@ calling(slot_t *m)
     st.ref.block = 0;
 
     if (random() % 2) {
-        (void) ngx_mcp_stream_open(&zone, m->ref, call.channel, NULL, 0, 1,
-                                   &st);
+        (void) env_stream_open(&zone, m->ref, call.channel, NULL, 0, 1,
+                               &st);
     }
 
     for (i = random() % 3; i; i--) {
@@ -637,8 +637,8 @@ landing(void)
     flight->state = 0;
     memset(&from, 0, sizeof(from));
 
-    if (ngx_mcp_stream_open(&zone, flight->session, flight->channel, &from, 0,
-                            1, &st) != NGX_OK)
+    if (env_stream_open(&zone, flight->session, flight->channel, &from, 0,
+                        1, &st) != NGX_OK)
     {
         (void) ngx_atomic_fetch_add(&model->forgotten, 1);
         return;
@@ -745,7 +745,7 @@ others(slot_t *m)
     case 5:
         name = env_str(random() % 2 ? "key a" : "key b");
 
-        rc = ngx_mcp_profile_get(&zone, &name, 1, 0, 2, pool, &k);
+        rc = env_profile_get(&zone, &name, 1, 0, 2, pool, &k);
 
         if (rc == NGX_DECLINED || (rc == NGX_OK && k.ask)) {
             memset(&k, 0, sizeof(k));
@@ -771,8 +771,8 @@ others(slot_t *m)
 
     case 6:
         if (nstreams < STREAMS
-            && ngx_mcp_stream_open(&zone, m->ref, 0, NULL, 3, 1,
-                                   &streams[nstreams]) == NGX_OK)
+            && env_stream_open(&zone, m->ref, 0, NULL, 3, 1,
+                               &streams[nstreams]) == NGX_OK)
         {
             nstreams++;
             (void) ngx_atomic_fetch_add(&model->resumed, 1);
@@ -889,6 +889,7 @@ listing(slot_t *m, ngx_uint_t n)
     a.tenant = env_str(name);
     a.key = env_str("");
     kind = random() % NGX_MCP_LIST_KINDS;
+    c.kind = kind;
     sources = env_sources(1 + random() % 4);
 
     if (ngx_mcp_audience_get(&zone, &a, sources, 3, &ref) != NGX_OK) {
@@ -912,7 +913,7 @@ listing(slot_t *m, ngx_uint_t n)
         c.hint.until = ngx_current_msec + 1000;
         c.hint.public = 1;
         memset(buf, c.order[0], c.text.len);
-        (void) ngx_mcp_list_keep(&zone, ref, &sources->elts[0].name, kind, &c,
+        (void) ngx_mcp_list_keep(&zone, ref, &sources->elts[0].name, &c,
                                  ngx_mcp_lists_forgotten(&zone));
         break;
 
@@ -948,7 +949,7 @@ listing(slot_t *m, ngx_uint_t n)
         c.text.len = any_size();
         c.digest[0] = c.order[0] = (u_char) ('a' + random() % 8);
         memset(buf, c.order[0], c.text.len);
-        (void) ngx_mcp_list_put(&zone, part, kind, &c, 1, 1);
+        (void) ngx_mcp_list_put(&zone, part, &c, 1, 1);
         break;
 
     default:

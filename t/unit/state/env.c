@@ -230,6 +230,54 @@ us_shared_end(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref)
 }
 
 
+ngx_int_t
+env_call_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, ngx_str_t *id,
+    ngx_str_t *token, ngx_uint_t limit, uint32_t local, ngx_mcp_call_t *call)
+{
+    call->local = local;
+
+    return ngx_mcp_call_open(zone, session, id, token, limit, call);
+}
+
+
+ngx_int_t
+env_call_open_sessionless(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
+    ngx_str_t *key, ngx_uint_t limit, uint32_t local, ngx_mcp_call_t *call)
+{
+    call->local = local;
+
+    return ngx_mcp_call_open_sessionless(zone, endpoint, key, limit, call);
+}
+
+
+ngx_int_t
+env_stream_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, uint32_t channel,
+    ngx_mcp_cursor_t *from, ngx_uint_t limit, uint32_t local,
+    ngx_mcp_stream_t *stream)
+{
+    stream->session = session;
+    stream->channel = channel;
+    stream->local = local;
+
+    return ngx_mcp_stream_open(zone, stream, from, limit);
+}
+
+
+ngx_int_t
+env_profile_get(ngx_mcp_zone_t *zone, ngx_str_t *key, uint64_t epoch,
+    ngx_uint_t shared, ngx_msec_t max_age, ngx_pool_t *pool,
+    ngx_mcp_profile_t *out)
+{
+    ngx_mcp_profile_asker_t  asker;
+
+    asker.epoch = epoch;
+    asker.max_age = max_age;
+    asker.shared = shared;
+
+    return ngx_mcp_profile_get(zone, key, &asker, pool, out);
+}
+
+
 void
 env_half_end(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session)
 {

@@ -830,38 +830,50 @@ subscription_tests(void)
 }
 
 
+static ngx_mcp_interest_uris_t
+uris(ngx_uint_t max, size_t size)
+{
+    static u_char            text[64];
+    static ngx_str_t         elts[8];
+    ngx_mcp_interest_uris_t  u;
+
+    u.elts = elts;
+    u.n = 0;
+    u.max = max;
+    u.text = text;
+    u.size = size;
+
+    return u;
+}
+
+
 /* returns the number of made interests; 97 to 99: a result is wrong */
 
 static ngx_uint_t
 made(ngx_mcp_ref_t us, ngx_uint_t serial)
 {
-    u_char      buf[64];
-    ngx_str_t   uris[8];
-    ngx_uint_t  n, none;
+    ngx_mcp_interest_uris_t  all, some;
 
-    n = 8;
-    none = 0;
+    all = uris(8, 64);
+    some = uris(0, 64);
 
-    if (ngx_mcp_interest_made(&zone, us, serial, buf, 64, uris, &n) != NGX_OK) {
+    if (ngx_mcp_interest_made(&zone, us, serial, &all) != NGX_OK) {
         return 99;
     }
 
-    if (n && (ngx_mcp_interest_made(&zone, us, serial, buf, 64, uris, &none)
-              != NGX_BUSY
-              || uris[0].data != buf || buf[0] != 'f'))
+    if (all.n && (ngx_mcp_interest_made(&zone, us, serial, &some) != NGX_BUSY
+                  || some.n || all.elts[0].data[0] != 'f'))
     {
         return 98;
     }
 
-    none = 8;
+    some = uris(8, 2);
 
-    if (n && ngx_mcp_interest_made(&zone, us, serial, buf, 2, uris, &none)
-             != NGX_BUSY)
-    {
+    if (all.n && ngx_mcp_interest_made(&zone, us, serial, &some) != NGX_BUSY) {
         return 97;
     }
 
-    return n;
+    return all.n;
 }
 
 
@@ -996,13 +1008,13 @@ static void
 refused_interests_tests(void)
 {
     char                        text[32];
-    u_char                      buf[64];
-    ngx_str_t                   uri, name, id, uris[8];
-    ngx_uint_t                  i, n;
+    ngx_str_t                   uri, name, id;
+    ngx_uint_t                  i;
     ngx_pool_t                 *pool;
     ngx_mcp_ref_t               a, us;
     ngx_mcp_session_new_t       in;
     ngx_mcp_interest_job_t      job;
+    ngx_mcp_interest_uris_t     some;
     ngx_mcp_upstream_session_t  l;
 
     start(ZONE_SIZE);
@@ -1021,11 +1033,10 @@ refused_interests_tests(void)
     us_peek(&zone, us, &name, &l);
 
     for (i = 0; i <= 2 * NGX_MCP_INTEREST_JOBS; i++) {
-        n = 8;
-
         if (i == 2 * NGX_MCP_INTEREST_JOBS) {
-            ok(ngx_mcp_interest_made(&zone, us, l.serial, buf, 64, uris, &n)
-               == NGX_OK && n == 1, "a made one before some refused ones");
+            some = uris(8, 64);
+            ok(ngx_mcp_interest_made(&zone, us, l.serial, &some) == NGX_OK
+               && some.n == 1, "a made one before some refused ones");
         }
 
         snprintf(text, sizeof(text), "file:///%u", (unsigned) i);
@@ -1036,9 +1047,9 @@ refused_interests_tests(void)
                               l.serial);
     }
 
-    n = 8;
-    ok(ngx_mcp_interest_made(&zone, us, l.serial, buf, 64, uris, &n)
-       == NGX_BUSY, "before many: there may be more");
+    some = uris(8, 64);
+    ok(ngx_mcp_interest_made(&zone, us, l.serial, &some) == NGX_BUSY,
+       "before many: there may be more");
 
     env_pool_free(pool);
     stop("refused interests");
@@ -1182,7 +1193,7 @@ shared_tests(void)
 
     /* a call that waits counts as well */
 
-    ok(ngx_mcp_call_open(&zone, a, &name, &none, 8, 1, &call) == NGX_OK
+    ok(env_call_open(&zone, a, &name, &none, 8, 1, &call) == NGX_OK
        && ngx_mcp_interest_acquire(&zone, us, call.ref, &uri) == NGX_OK
        && ngx_mcp_interest_acquire(&zone, us, call.ref, &uri) == NGX_DECLINED
        && ngx_mcp_interest_next(&zone, us, 5, pool, &job) == NGX_DECLINED,
@@ -1191,7 +1202,7 @@ shared_tests(void)
     ok(ngx_mcp_interest_next(&zone, us, 5, pool, &job) == NGX_DECLINED
        && ngx_mcp_interest_acquire(&zone, us, call.ref, &uri) == NGX_DECLINED,
        "as long as it runs");
-    ok(ngx_mcp_call_open(&zone, a, &name, &none, 8, 1, &call) == NGX_OK
+    ok(env_call_open(&zone, a, &name, &none, 8, 1, &call) == NGX_OK
        && ngx_mcp_interest_acquire(&zone, us, call.ref, &name) == NGX_OK
        && env_check(&zone) == 0
        && ngx_mcp_interest_next(&zone, us, 5, pool, &job) == NGX_OK
@@ -1330,9 +1341,9 @@ link_tests(void)
 
     id = env_str("1");
     name = env_str("");
-    ngx_mcp_call_open(&zone, ref, &id, &name, 8, 11, &a);
+    env_call_open(&zone, ref, &id, &name, 8, 11, &a);
     id = env_str("2");
-    ngx_mcp_call_open(&zone, ref, &id, &name, 8, 12, &b);
+    env_call_open(&zone, ref, &id, &name, 8, 12, &b);
 
     name = env_str("up");
 
@@ -1525,7 +1536,7 @@ server_request_tests(void)
     memset(&out, 0, sizeof(out));
 
     found.token = env_str("\"c\"");
-    ok(ngx_mcp_call_open(&zone, ref, &found.token, &out, 4, 1, &call)
+    ok(env_call_open(&zone, ref, &found.token, &out, 4, 1, &call)
        == NGX_OK, "a call");
 
     request.call = call.ref;
@@ -1573,15 +1584,15 @@ alone_tests(void)
     key = env_str("me");
     other = env_str("you");
 
-    ok(ngx_mcp_call_open_sessionless(&zone, &endpoint, &key, 2, 5, &a)
+    ok(env_call_open_sessionless(&zone, &endpoint, &key, 2, 5, &a)
        == NGX_OK
-       && ngx_mcp_call_open_sessionless(&zone, &endpoint, &key, 2, 6, &b)
+       && env_call_open_sessionless(&zone, &endpoint, &key, 2, 6, &b)
           == NGX_OK,
        "two without a session");
-    ok(ngx_mcp_call_open_sessionless(&zone, &endpoint, &key, 2, 7, &c)
+    ok(env_call_open_sessionless(&zone, &endpoint, &key, 2, 7, &c)
        == NGX_BUSY,
        "the limit of a key");
-    ok(ngx_mcp_call_open_sessionless(&zone, &endpoint, &other, 2, 7, &c)
+    ok(env_call_open_sessionless(&zone, &endpoint, &other, 2, 7, &c)
        == NGX_OK,
        "another key has its own");
     ok(env_check(&zone) == 0, "they are counted");
@@ -1597,7 +1608,7 @@ alone_tests(void)
 
     ngx_mcp_call_close(&zone, a.ref);
     ngx_mcp_call_close(&zone, a.ref);
-    ok(ngx_mcp_call_open_sessionless(&zone, &endpoint, &key, 2, 5, &a)
+    ok(env_call_open_sessionless(&zone, &endpoint, &key, 2, 5, &a)
        == NGX_OK,
        "one may follow");
 
@@ -1748,8 +1759,8 @@ parked_tests(void)
     in.event_max = 64;
     in.event_size = 65536;
 
-    ngx_mcp_call_open_sessionless(&zone, &endpoint, &key, 2, 5, &a);
-    ngx_mcp_call_open_sessionless(&zone, &endpoint, &key, 2, 6, &b);
+    env_call_open_sessionless(&zone, &endpoint, &key, 2, 5, &a);
+    env_call_open_sessionless(&zone, &endpoint, &key, 2, 6, &b);
 
     ok(ngx_mcp_exclusive_join(&zone, &in, &a, &ref) == NGX_OK && a.channel,
        "a session of its own");
@@ -1785,7 +1796,7 @@ parked_tests(void)
     ok(ngx_mcp_call_park(&zone, a.ref, 1000) == 2, "and is asked again");
 
     memset(&from, 0, sizeof(from));
-    ok(ngx_mcp_stream_open(&zone, ref, a.channel, &from, 0, 7, &st) == NGX_OK
+    ok(env_stream_open(&zone, ref, a.channel, &from, 0, 7, &st) == NGX_OK
        && ngx_mcp_stream_read(&zone, &st, (u_char *) buf, sizeof(buf), &len,
                               &flags)
           == NGX_OK && len == text.len, "the line is read");
@@ -1812,7 +1823,7 @@ parked_tests(void)
     ok(ngx_mcp_call_unpark(&zone, b.ref, 1, 1000, &parked) == NGX_OK,
        "an answer waits for the client");
 
-    ngx_mcp_call_open_sessionless(&zone, &endpoint, &key, 2, 5, &a);
+    env_call_open_sessionless(&zone, &endpoint, &key, 2, 5, &a);
     ok(ngx_mcp_exclusive_join(&zone, &in, &a, &ref) == NGX_OK
        && a.channel != b.channel, "while the next call is there");
     (void) ngx_mcp_call_park(&zone, a.ref, 1000);
@@ -1864,7 +1875,7 @@ parked_stream_tests(void)
     e.parts = &text;
     e.nparts = 1;
 
-    ngx_mcp_call_open_sessionless(&zone, &endpoint, &key, 2, 5, &a);
+    env_call_open_sessionless(&zone, &endpoint, &key, 2, 5, &a);
     (void) ngx_mcp_exclusive_join(&zone, &in, &a, &ref);
 
     ok(ngx_mcp_upstream_session_get(&zone, ref, &up, a.ref, &made)
@@ -1876,11 +1887,11 @@ parked_stream_tests(void)
 
     (void) ngx_mcp_log_session(&zone, ref, &e);
     ngx_mcp_call_close(&zone, a.ref);
-    ngx_mcp_call_open_sessionless(&zone, &endpoint, &key, 2, 5, &a);
+    env_call_open_sessionless(&zone, &endpoint, &key, 2, 5, &a);
     (void) ngx_mcp_exclusive_join(&zone, &in, &a, &ref);
 
-    ok(ngx_mcp_stream_open(&zone, ref, NGX_MCP_GENERAL_CHANNEL, NULL, 0, 7,
-                           &line)
+    ok(env_stream_open(&zone, ref, NGX_MCP_GENERAL_CHANNEL, NULL, 0, 7,
+                       &line)
        == NGX_OK && ngx_mcp_session_gets(&zone, ref) == 1
        && ngx_mcp_counter(&zone, NGX_MCP_COUNTER_STREAMS_OPEN) == 0
        && env_check(&zone) == 0, "a call holds one, which is no client's");
@@ -1935,7 +1946,7 @@ parked_stream_tests(void)
     ok(ngx_mcp_call_full(&zone, a.ref), "until nobody reads");
 
     memset(&cursor, 0, sizeof(cursor));
-    (void) ngx_mcp_stream_open(&zone, ref, a.channel, &cursor, 0, 7, &st);
+    (void) env_stream_open(&zone, ref, a.channel, &cursor, 0, 7, &st);
 
     while (ngx_mcp_stream_read(&zone, &st, (u_char *) buf, sizeof(buf), &len,
                                &flags)
@@ -2025,17 +2036,17 @@ call_tests(void)
     a.upstream = 0;
     b.upstream = 0;
 
-    ok(ngx_mcp_call_open(&zone, ref, &id, &token, 2, 5, &a) == NGX_OK
+    ok(env_call_open(&zone, ref, &id, &token, 2, 5, &a) == NGX_OK
        && a.channel != 0, "open");
-    ok(ngx_mcp_call_open(&zone, ref, &id, &token, 2, 5, &b) == NGX_EXISTS,
+    ok(env_call_open(&zone, ref, &id, &token, 2, 5, &b) == NGX_EXISTS,
        "an id runs once");
 
     token.len = 0;
     id = env_str("2");
-    ok(ngx_mcp_call_open(&zone, ref, &id, &token, 2, 6, &b) == NGX_OK
+    ok(env_call_open(&zone, ref, &id, &token, 2, 6, &b) == NGX_OK
        && b.channel != a.channel, "open another");
     id = env_str("3");
-    ok(ngx_mcp_call_open(&zone, ref, &id, &token, 2, 6, &b) == NGX_BUSY,
+    ok(env_call_open(&zone, ref, &id, &token, 2, 6, &b) == NGX_BUSY,
        "limit");
 
     token = env_str("u");
@@ -2056,7 +2067,7 @@ call_tests(void)
     /* the POST's stream, direct and from the log */
 
     ngx_mcp_call_mark(&zone, a.ref, NGX_MCP_CALL_STREAMED);
-    ok(ngx_mcp_stream_open(&zone, ref, a.channel, NULL, 0, 7, &post) == NGX_OK,
+    ok(env_stream_open(&zone, ref, a.channel, NULL, 0, 7, &post) == NGX_OK,
        "stream");
     listen_again();
     ok(answer(a.ref, "p1", 0) == NGX_OK, "progress");
@@ -2077,29 +2088,29 @@ call_tests(void)
        "cancel after the answer");
     ngx_mcp_call_close(&zone, a.ref);
 
-    ok(ngx_mcp_stream_open(&zone, ref, a.channel, NULL, 0, 8, &get) == NGX_OK,
+    ok(env_stream_open(&zone, ref, a.channel, NULL, 0, 8, &get) == NGX_OK,
        "resume");
     is(take(&get), "p3 done! done", "what was not handed out");
     ngx_mcp_stream_close(&zone, &get, NGX_MCP_COUNTER_STREAMS_DONE);
 
     memset(&from, 0, sizeof(from));
-    ok(ngx_mcp_stream_open(&zone, ref, a.channel, &from, 0, 8, &get) == NGX_OK,
+    ok(env_stream_open(&zone, ref, a.channel, &from, 0, 8, &get) == NGX_OK,
        "resume from the start");
     is(take(&get), "p1 -1 p3 done! done", "all, but the one that is too large");
     ngx_mcp_stream_close(&zone, &get, NGX_MCP_COUNTER_STREAMS_DONE);
 
     from.own = get.cursor.own;
-    ok(ngx_mcp_stream_open(&zone, ref, a.channel, &from, 0, 8,
-                           &get) == NGX_DONE,
+    ok(env_stream_open(&zone, ref, a.channel, &from, 0, 8,
+                       &get) == NGX_DONE,
        "nothing is behind its end");
     from.own = 0;
-    ok(ngx_mcp_stream_open(&zone, ref, 999, &from, 0, 8, &get)
+    ok(env_stream_open(&zone, ref, 999, &from, 0, 8, &get)
        == NGX_DECLINED, "no such line");
 
     /* a call without a stream leaves no events behind */
 
     id = env_str("2");
-    ok(ngx_mcp_call_open(&zone, ref, &id, &token, 2, 6, &b) == NGX_EXISTS,
+    ok(env_call_open(&zone, ref, &id, &token, 2, 6, &b) == NGX_EXISTS,
        "still running");
     ngx_mcp_zone_lock(&zone);
     b.ref = ngx_mcp_ref(&zone, ngx_mcp_block(&zone,
@@ -2109,11 +2120,11 @@ call_tests(void)
     ngx_mcp_zone_unlock(&zone);
     answer(b.ref, "x", NGX_MCP_EVENT_RESPONSE);
     ngx_mcp_call_close(&zone, b.ref);
-    ok(ngx_mcp_stream_open(&zone, ref, b.channel, NULL, 0, 8, &get)
+    ok(env_stream_open(&zone, ref, b.channel, NULL, 0, 8, &get)
        == NGX_DECLINED
        && counted(NGX_MCP_COUNTER_CALLS_RUNNING) == 0, "closed");
-    ok(ngx_mcp_stream_open(&zone, ref, b.channel, &from, 0, 8,
-                           &get) == NGX_DONE,
+    ok(env_stream_open(&zone, ref, b.channel, &from, 0, 8,
+                       &get) == NGX_DONE,
        "and over");
 
     stop("calls");
@@ -2143,7 +2154,7 @@ line_tests(void)
     tell("e", "t", "s2");
     say(ref, "o2");
 
-    ok(ngx_mcp_stream_open(&zone, ref, 0, NULL, 8, 1, &st) == NGX_OK, "open");
+    ok(env_stream_open(&zone, ref, 0, NULL, 8, 1, &st) == NGX_OK, "open");
     ok(ngx_mcp_stream_read(&zone, &st, big, sizeof(big), &len, &flags)
        == NGX_OK && len == 2 && memcmp(big, "s1", 2) == 0 && st.more,
        "there is more");
@@ -2170,7 +2181,7 @@ line_tests(void)
 
     drain();
     listen_again();
-    ok(ngx_mcp_stream_open(&zone, ref, 0, NULL, 8, 2, &st2) == NGX_OK,
+    ok(env_stream_open(&zone, ref, 0, NULL, 8, 2, &st2) == NGX_OK,
        "a newer one");
     drain();
     ok(heard.streams == 1 && heard.local == 1
@@ -2184,7 +2195,7 @@ line_tests(void)
     ok(heard.streams == 1 || heard.local == 1, "the older one is woken");
     is(take(&st), "again", "what was handed out is not repeated");
 
-    ok(ngx_mcp_stream_open(&zone, ref, 0, &from, 8, 2, &st2) == NGX_OK,
+    ok(env_stream_open(&zone, ref, 0, &from, 8, 2, &st2) == NGX_OK,
        "an earlier Last-Event-ID");
     is(take(&st2), "o4 again", "repeats");
     ngx_mcp_stream_close(&zone, &st2, NGX_MCP_COUNTER_STREAMS_CLIENT);
@@ -2193,10 +2204,10 @@ line_tests(void)
 
     ngx_mcp_stream_close(&zone, &st, NGX_MCP_COUNTER_STREAMS_CLIENT);
     memset(&from, 0, sizeof(from));
-    ngx_mcp_stream_open(&zone, ref, 0, &from, 8, 1, &st);
+    env_stream_open(&zone, ref, 0, &from, 8, 1, &st);
     ok(ngx_mcp_stream_read(&zone, &st, big, sizeof(big), &len, &flags)
        == NGX_OK && len == 2 && memcmp(big, "s1", 2) == 0, "a repetition");
-    ngx_mcp_stream_open(&zone, ref, 0, NULL, 8, 2, &st2);
+    env_stream_open(&zone, ref, 0, NULL, 8, 2, &st2);
     say(ref, "o5");
     is(take(&st2), "o5 again", "is interrupted");
     ngx_mcp_stream_close(&zone, &st2, NGX_MCP_COUNTER_STREAMS_CLIENT);
@@ -2206,16 +2217,16 @@ line_tests(void)
 
     from.own = 1000;
     from.group = 1000;
-    ngx_mcp_stream_open(&zone, ref, 0, &from, 8, 2, &st2);
+    env_stream_open(&zone, ref, 0, &from, 8, 2, &st2);
     is(take(&st2), "again", "a Last-Event-ID from the future");
     ngx_mcp_stream_close(&zone, &st2, NGX_MCP_COUNTER_STREAMS_CLIENT);
 
     /* two streams at most */
 
-    ngx_mcp_stream_open(&zone, ref, 0, NULL, 2, 2, &st2);
+    env_stream_open(&zone, ref, 0, NULL, 2, 2, &st2);
     drain();
     listen_again();
-    ngx_mcp_stream_open(&zone, ref, 0, NULL, 2, 3, &st3);
+    env_stream_open(&zone, ref, 0, NULL, 2, 3, &st3);
     drain();
     ok(heard.streams == 2 && heard.local == 1
        && heard.why & NGX_MCP_WAKE_CLOSE, "the oldest has to go");
@@ -2291,7 +2302,7 @@ line_tests(void)
         say(ref, text);
     }
 
-    ngx_mcp_stream_open(&zone, ref, 0, NULL, 2, 3, &st3);
+    env_stream_open(&zone, ref, 0, NULL, 2, 3, &st3);
     is(take(&st3), "-? 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 again",
        "own events");
 
@@ -2301,7 +2312,7 @@ line_tests(void)
         tell("e", "t", "x");
     }
 
-    ngx_mcp_stream_open(&zone, ref, 0, NULL, 2, 3, &st3);
+    env_stream_open(&zone, ref, 0, NULL, 2, 3, &st3);
     ok(ngx_mcp_stream_read(&zone, &st3, big, sizeof(big), &len, &flags)
        == NGX_ABORT && len == 300 - 256, "shared events");
 
@@ -2318,7 +2329,7 @@ line_tests(void)
     for (i = 0; i < 256; i++) {
         from.own = st3.cursor.own;
         from.group = 300 + 4 - 256 + i;
-        ngx_mcp_stream_open(&zone, ref, 0, &from, 0, 3, &st2);
+        env_stream_open(&zone, ref, 0, &from, 0, 3, &st2);
 
         if (ngx_mcp_stream_read(&zone, &st2, big, sizeof(big), &len, &flags)
             != NGX_OK || st2.cursor.group != from.group + 1)
@@ -2335,7 +2346,7 @@ line_tests(void)
 
     other = session("e", "t");
     memset(&from, 0, sizeof(from));
-    ngx_mcp_stream_open(&zone, other, 0, &from, 0, 3, &st2);
+    env_stream_open(&zone, other, 0, &from, 0, 3, &st2);
     is(take(&st2), "again", "nothing from before the session");
     ngx_mcp_stream_close(&zone, &st2, NGX_MCP_COUNTER_STREAMS_CLIENT);
 
@@ -2354,7 +2365,7 @@ line_tests(void)
     ngx_mcp_session_create(&zone, &in, &ref);
     say(ref, "a");
     say(ref, "b");
-    ngx_mcp_stream_open(&zone, ref, 0, NULL, 2, 3, &st);
+    env_stream_open(&zone, ref, 0, NULL, 2, 3, &st);
     is(take(&st), "-1 b again", "one event kept");
     ngx_mcp_stream_close(&zone, &st, NGX_MCP_COUNTER_STREAMS_CLIENT);
 
@@ -2447,8 +2458,8 @@ wanted_tests(void)
     a = env_str("u:a");
     b = env_str("u:b");
     ngx_mcp_session_subscribe(&zone, one, &a, NULL, 8);
-    ngx_mcp_stream_open(&zone, one, 0, NULL, 2, 1, &st);
-    ngx_mcp_stream_open(&zone, two, 0, NULL, 2, 2, &other);
+    env_stream_open(&zone, one, 0, NULL, 2, 1, &st);
+    env_stream_open(&zone, two, 0, NULL, 2, 2, &other);
     drain();
 
     ok(ngx_mcp_stream_wants(&zone, &other, wants, 4) == 1
@@ -2582,8 +2593,8 @@ gap_tests(void)
     ngx_mcp_session_subscribe(&zone, all, &a, NULL, 8);
     ngx_mcp_session_subscribe(&zone, all, &b, NULL, 8);
     ngx_mcp_session_subscribe(&zone, one, &b, NULL, 8);
-    ngx_mcp_stream_open(&zone, all, 0, NULL, 2, 1, &st);
-    ngx_mcp_stream_open(&zone, one, 0, NULL, 2, 2, &st1);
+    env_stream_open(&zone, all, 0, NULL, 2, 1, &st);
+    env_stream_open(&zone, one, 0, NULL, 2, 2, &st1);
 
     ok(!tell_some("", 70000, ""), "an event that is too large");
     is(take(&st), "-1 again", "is a gap of one");
@@ -2678,11 +2689,11 @@ eviction_tests(void)
     token = env_str("");
 
     id = env_str("1");
-    ngx_mcp_call_open(&zone, ref, &id, &token, 8, 1, &a);
+    env_call_open(&zone, ref, &id, &token, 8, 1, &a);
     id = env_str("2");
-    ngx_mcp_call_open(&zone, ref, &id, &token, 8, 2, &b);
+    env_call_open(&zone, ref, &id, &token, 8, 2, &b);
     id = env_str("3");
-    ngx_mcp_call_open(&zone, ref, &id, &token, 8, 3, &c);
+    env_call_open(&zone, ref, &id, &token, 8, 3, &c);
     ngx_mcp_call_mark(&zone, a.ref, NGX_MCP_CALL_STREAMED);
     ngx_mcp_call_mark(&zone, b.ref, NGX_MCP_CALL_STREAMED);
     ngx_mcp_call_mark(&zone, c.ref, NGX_MCP_CALL_STREAMED);
@@ -2694,17 +2705,17 @@ eviction_tests(void)
     answer(b.ref, "b1", 0);
 
     say(ref, "g2");
-    ok(ngx_mcp_stream_open(&zone, ref, a.channel, NULL, 0, 1, &st)
+    ok(env_stream_open(&zone, ref, a.channel, NULL, 0, 1, &st)
        == NGX_DECLINED, "a finished line goes first");
 
     answer(b.ref, "b2", 0);
     answer(b.ref, "b3", 0);
-    ngx_mcp_stream_open(&zone, ref, b.channel, NULL, 0, 1, &st);
+    env_stream_open(&zone, ref, b.channel, NULL, 0, 1, &st);
     is(take(&st), "-1 b2 b3 again", "then the oldest of the same line");
     ngx_mcp_stream_close(&zone, &st, NGX_MCP_COUNTER_STREAMS_CLIENT);
 
     answer(c.ref, "c1", 0);
-    ngx_mcp_stream_open(&zone, ref, 0, NULL, 0, 1, &st);
+    env_stream_open(&zone, ref, 0, NULL, 0, 1, &st);
     is(take(&st), "g1 g2 again", "then of other calls, not the general line");
     ngx_mcp_stream_close(&zone, &st, NGX_MCP_COUNTER_STREAMS_CLIENT);
 
@@ -2724,9 +2735,9 @@ eviction_tests(void)
     in = new_session("e", "t");
     in.event_max = 4;
     ngx_mcp_session_create(&zone, &in, &ref);
-    ngx_mcp_call_open(&zone, ref, &id, &token, 8, 1, &a);
+    env_call_open(&zone, ref, &id, &token, 8, 1, &a);
     ngx_mcp_call_mark(&zone, a.ref, NGX_MCP_CALL_STREAMED);
-    ngx_mcp_stream_open(&zone, ref, a.channel, NULL, 0, 1, &st);
+    env_stream_open(&zone, ref, a.channel, NULL, 0, 1, &st);
 
     for (i = 0; i < 9; i++) {
         say(ref, "g");
@@ -2735,7 +2746,7 @@ eviction_tests(void)
 
     is(take(&st), "a a a a a a a a a again", "a call's reader has all");
 
-    ngx_mcp_stream_open(&zone, ref, 0, NULL, 0, 2, &st2);
+    env_stream_open(&zone, ref, 0, NULL, 0, 2, &st2);
     is(take(&st2), "-7 g g again", "which leaves others theirs");
     ngx_mcp_stream_close(&zone, &st2, NGX_MCP_COUNTER_STREAMS_CLIENT);
 
@@ -2817,9 +2828,9 @@ group_tests(void)
        && tell("x", "t1", "5") == 0 && tell(NULL, "x", "6") == 0,
        "addressed");
 
-    ngx_mcp_stream_open(&zone, a, 0, NULL, 0, 1, &sa);
-    ngx_mcp_stream_open(&zone, b, 0, NULL, 0, 1, &sb);
-    ngx_mcp_stream_open(&zone, c, 0, NULL, 0, 1, &sc);
+    env_stream_open(&zone, a, 0, NULL, 0, 1, &sa);
+    env_stream_open(&zone, b, 0, NULL, 0, 1, &sb);
+    env_stream_open(&zone, c, 0, NULL, 0, 1, &sc);
     is(take(&sa), "1 2 3 4 again", "endpoint e, tenant t1");
     is(take(&sb), "2 4 again", "endpoint e, tenant t2");
     is(take(&sc), "3 4 again", "endpoint f, tenant t1");
@@ -2842,7 +2853,7 @@ group_tests(void)
     str = env_str("its session");
     id = env_str("1");
     a = session("g", "t1");
-    ngx_mcp_call_open(&zone, a, &id, &up, 8, 1, &call);
+    env_call_open(&zone, a, &id, &up, 8, 1, &call);
     us_get(&zone, a, &up, call.ref, &l);
     us_made(&zone, a, &up, &str, 1);
     ngx_mcp_session_end(&zone, a, NGX_MCP_COUNTER_SESSIONS_DELETED);
@@ -2857,7 +2868,7 @@ group_tests(void)
     for (i = 0; i < 40; i++) {
         snprintf(name, sizeof(name), "many %u", (unsigned) i);
         a = session("e", name);
-        ngx_mcp_stream_open(&zone, a, 0, NULL, 0, 1, &sa);
+        env_stream_open(&zone, a, 0, NULL, 0, 1, &sa);
     }
 
     ok(tell("e", NULL, "to many") == 42, "one for all tenants");
@@ -2939,9 +2950,9 @@ window_tests(void)
     a = session("e", "t1");
     b = session("e", "t2");
     c = session("f", "t1");
-    ngx_mcp_stream_open(&zone, a, 0, NULL, 0, 1, &sa);
-    ngx_mcp_stream_open(&zone, b, 0, NULL, 0, 1, &sb);
-    ngx_mcp_stream_open(&zone, c, 0, NULL, 0, 1, &sc);
+    env_stream_open(&zone, a, 0, NULL, 0, 1, &sa);
+    env_stream_open(&zone, b, 0, NULL, 0, 1, &sb);
+    env_stream_open(&zone, c, 0, NULL, 0, 1, &sc);
 
     join("e", "t1", "k", "1.", 0);
     join("e", "t1", "k", "2.", 0);
@@ -3112,7 +3123,7 @@ window_end_tests(void)
         a = session("e", name);
     }
 
-    ngx_mcp_stream_open(&zone, a, 0, NULL, 0, 1, &sa);
+    env_stream_open(&zone, a, 0, NULL, 0, 1, &sa);
 
     ok(join_two("k1", "l1") == NGX_OK, "windows of two deliveries");
     is(take(&sa), "k1 l1 again", "both go at once");
@@ -3130,7 +3141,7 @@ window_end_tests(void)
 
     a = session_of("t", "one");
     b = session_of("t", "two");
-    ngx_mcp_stream_open(&zone, a, 0, NULL, 0, 1, &sa);
+    env_stream_open(&zone, a, 0, NULL, 0, 1, &sa);
 
     memset(&post, 0, sizeof(post));
     memset(&d, 0, sizeof(d));
@@ -3193,103 +3204,103 @@ knowledge_tests(void)
 
     key = env_str("upstream audience");
 
-    ok(ngx_mcp_profile_get(&zone, &key, 1, 0, 1000, pool, &out)
+    ok(env_profile_get(&zone, &key, 1, 0, 1000, pool, &out)
        == NGX_DECLINED
-       && ngx_mcp_profile_get(&zone, &key, 1, 0, 1000, pool, &out)
+       && env_profile_get(&zone, &key, 1, 0, 1000, pool, &out)
           == NGX_AGAIN, "one asks");
     ok(ngx_mcp_profile_put(&zone, &key, 1, &in) == NGX_OK, "put");
     drain();
     ok(heard.profiles == 1 && heard.keys == NGX_MCP_RING_KEY(out.hash),
        "all hear of it");
-    ok(ngx_mcp_profile_get(&zone, &key, 1, 0, 1000, pool, &out) == NGX_OK
+    ok(env_profile_get(&zone, &key, 1, 0, 1000, pool, &out) == NGX_OK
        && out.what == NGX_MCP_PROFILE_LEGACY
        && out.revision == NGX_MCP_2025_06_18
        && out.result.len == 65536 && memcmp(out.result.data, big, 65536) == 0
        && out.status == 504 && out.why.len == 11
        && memcmp(out.why.data, "own session", 11) == 0, "get");
 
-    ok(ngx_mcp_profile_get(&zone, &key, 2, 0, 1000, pool, &out)
+    ok(env_profile_get(&zone, &key, 2, 0, 1000, pool, &out)
        == NGX_DECLINED, "another epoch asks again");
     in.result.len = 10;
     ngx_mcp_profile_put(&zone, &key, 2, &in);
     env_time(ngx_current_msec + 1001);
-    ok(ngx_mcp_profile_get(&zone, &key, 2, 0, 2000, pool, &out) == NGX_OK
-       && ngx_mcp_profile_get(&zone, &key, 2, 0, 1000, pool, &out)
+    ok(env_profile_get(&zone, &key, 2, 0, 2000, pool, &out) == NGX_OK
+       && env_profile_get(&zone, &key, 2, 0, 1000, pool, &out)
           == NGX_DECLINED, "age");
     env_time(ngx_current_msec + NGX_MCP_PROBE_MAX);
-    ok(ngx_mcp_profile_get(&zone, &key, 2, 0, 1000, pool, &out)
+    ok(env_profile_get(&zone, &key, 2, 0, 1000, pool, &out)
        == NGX_DECLINED, "one who never came back");
 
     ngx_mcp_profile_put(&zone, &key, 2, &in);
     ngx_mcp_profile_stale(&zone, &key);
-    ok(ngx_mcp_profile_get(&zone, &key, 2, 0, NGX_MCP_PROFILE_ANY_AGE,
-                           pool, &out)
+    ok(env_profile_get(&zone, &key, 2, 0, NGX_MCP_PROFILE_ANY_AGE,
+                       pool, &out)
        == NGX_OK
-       && ngx_mcp_profile_get(&zone, &key, 2, 0, 1000, pool, &out)
+       && env_profile_get(&zone, &key, 2, 0, 1000, pool, &out)
           == NGX_DECLINED, "stale is asked again, but not by all");
     ngx_mcp_profile_put(&zone, &key, 2, &in);
     ngx_mcp_profile_suspect(&zone, &key);
-    ok(ngx_mcp_profile_get(&zone, &key, 2, 0, NGX_MCP_PROFILE_ANY_AGE,
-                           pool, &out)
+    ok(env_profile_get(&zone, &key, 2, 0, NGX_MCP_PROFILE_ANY_AGE,
+                       pool, &out)
        == NGX_DECLINED, "doubt makes all ask");
 
     memset(&failed, 0, sizeof(failed));
     failed.status = 502;
 
     ok(ngx_mcp_profile_fail(&zone, &key, 2, 0, &failed) == NGX_OK
-       && ngx_mcp_profile_get(&zone, &key, 2, 0, 0, pool, &out) == NGX_OK
+       && env_profile_get(&zone, &key, 2, 0, 0, pool, &out) == NGX_OK
        && out.kept && out.what == NGX_MCP_PROFILE_LEGACY,
        "an MCP server is kept");
     ngx_mcp_profile_suspect(&zone, &key);
-    ok(ngx_mcp_profile_get(&zone, &key, 2, 0, 0, pool, &out) == NGX_OK,
+    ok(env_profile_get(&zone, &key, 2, 0, 0, pool, &out) == NGX_OK,
        "for a moment");
     env_time(ngx_current_msec + NGX_MCP_PROFILE_SHORT_AGE + 1);
-    ok(ngx_mcp_profile_get(&zone, &key, 2, 0, NGX_MCP_PROFILE_ANY_AGE,
-                           pool, &out)
+    ok(env_profile_get(&zone, &key, 2, 0, NGX_MCP_PROFILE_ANY_AGE,
+                       pool, &out)
        == NGX_DECLINED, "then it is asked again");
 
     ngx_mcp_profile_give_up(&zone, &key);
-    ok(ngx_mcp_profile_get(&zone, &key, 2, 0, NGX_MCP_PROFILE_ANY_AGE,
-                           pool, &out)
+    ok(env_profile_get(&zone, &key, 2, 0, NGX_MCP_PROFILE_ANY_AGE,
+                       pool, &out)
        == NGX_DECLINED, "given up, another asks");
 
     ok(ngx_mcp_profile_fail(&zone, &key, 2, 1, &failed) == NGX_OK,
        "away again");
     env_time(ngx_current_msec + NGX_MCP_PROFILE_SHORT_AGE + 1);
-    ok(ngx_mcp_profile_get(&zone, &key, 2, 0, 0, pool, &out) == NGX_OK
+    ok(env_profile_get(&zone, &key, 2, 0, 0, pool, &out) == NGX_OK
        && !out.ask, "the second pause is longer");
     env_time(ngx_current_msec + NGX_MCP_PROFILE_SHORT_AGE);
-    ok(ngx_mcp_profile_get(&zone, &key, 2, 0, NGX_MCP_PROFILE_ANY_AGE,
-                           pool, &out)
+    ok(env_profile_get(&zone, &key, 2, 0, NGX_MCP_PROFILE_ANY_AGE,
+                       pool, &out)
        == NGX_OK && !out.ask, "calls do not ask");
-    ok(ngx_mcp_profile_get(&zone, &key, 2, 0, 0, pool, &out) == NGX_OK
+    ok(env_profile_get(&zone, &key, 2, 0, 0, pool, &out) == NGX_OK
        && out.ask && out.kept && out.result.len == 10,
        "one asks, and is served meanwhile");
-    ok(ngx_mcp_profile_get(&zone, &key, 2, 0, 0, pool, &out) == NGX_OK
+    ok(env_profile_get(&zone, &key, 2, 0, 0, pool, &out) == NGX_OK
        && !out.ask, "others as well");
     ok(ngx_mcp_profile_fail(&zone, &key, 2, 1, &failed) == NGX_OK, "in vain");
 
-    ok(ngx_mcp_profile_get(&zone, &key, 3, 0, 0, pool, &out) == NGX_DECLINED
-       && ngx_mcp_profile_get(&zone, &key, 3, 0, 0, pool, &out) == NGX_AGAIN
+    ok(env_profile_get(&zone, &key, 3, 0, 0, pool, &out) == NGX_DECLINED
+       && env_profile_get(&zone, &key, 3, 0, 0, pool, &out) == NGX_AGAIN
        && out.status == 502
        && ngx_mcp_profile_stored(&zone, &key, 0, pool, &out) == NGX_OK
        && out.what == NGX_MCP_PROFILE_LEGACY,
        "another epoch asks at first");
     ok(ngx_mcp_profile_fail(&zone, &key, 3, 0, &failed) == NGX_DECLINED
-       && ngx_mcp_profile_get(&zone, &key, 3, 0, 0, pool, &out) == NGX_OK
+       && env_profile_get(&zone, &key, 3, 0, 0, pool, &out) == NGX_OK
        && out.what == NGX_MCP_PROFILE_UNKNOWN,
        "one that answers there is not what it was");
     ok(ngx_mcp_profile_stored(&zone, &key, 0, pool, &out) == NGX_DECLINED,
        "nothing is stored then");
 
     ngx_mcp_profile_put(&zone, &key, 2, &in);
-    ok(ngx_mcp_profile_get(&zone, &key, 3, 0, 0, pool, &out) == NGX_DECLINED
+    ok(env_profile_get(&zone, &key, 3, 0, 0, pool, &out) == NGX_DECLINED
        && ngx_mcp_profile_fail(&zone, &key, 3, 1, &failed) == NGX_OK
-       && ngx_mcp_profile_get(&zone, &key, 3, 0, 0, pool, &out) == NGX_OK
+       && env_profile_get(&zone, &key, 3, 0, 0, pool, &out) == NGX_OK
        && out.kept, "one that is away there is kept");
 
     ngx_mcp_profile_back(&zone, &key);
-    ok(ngx_mcp_profile_get(&zone, &key, 3, 0, 1000, pool, &out)
+    ok(env_profile_get(&zone, &key, 3, 0, 1000, pool, &out)
        == NGX_DECLINED,
        "back, it is asked at once");
     ngx_mcp_profile_put(&zone, &key, 3, &in);
@@ -3301,15 +3312,15 @@ knowledge_tests(void)
        && ngx_mcp_profile_info(&zone, pool, &info) == NGX_DONE, "info");
 
     env_time(ngx_current_msec + 1);
-    (void) ngx_mcp_profile_get(&zone, &key, 3, 0, 0, pool, &out);
+    (void) env_profile_get(&zone, &key, 3, 0, 0, pool, &out);
 
     in.what = NGX_MCP_PROFILE_UNKNOWN;
     ngx_mcp_profile_put(&zone, &key, 2, &in);
-    ok(ngx_mcp_profile_get(&zone, &key, 2, 0, 0, pool, &out) == NGX_OK
+    ok(env_profile_get(&zone, &key, 2, 0, 0, pool, &out) == NGX_OK
        && out.status == 504, "that it said nothing counts for a moment");
     env_time(ngx_current_msec + NGX_MCP_PROFILE_SHORT_AGE + 1);
-    ok(ngx_mcp_profile_get(&zone, &key, 2, 0, NGX_MCP_PROFILE_ANY_AGE,
-                           pool, &out)
+    ok(env_profile_get(&zone, &key, 2, 0, NGX_MCP_PROFILE_ANY_AGE,
+                       pool, &out)
        == NGX_DECLINED
        && ngx_mcp_profile_fail(&zone, &key, 2, 1, &failed) == NGX_DECLINED,
        "and is not kept");
@@ -3322,16 +3333,16 @@ knowledge_tests(void)
 
     key = env_str("shared");
 
-    ok(ngx_mcp_profile_get(&zone, &key, 2, 1, 1000, pool, &out)
+    ok(env_profile_get(&zone, &key, 2, 1, 1000, pool, &out)
        == NGX_DECLINED
        && ngx_mcp_profile_put(&zone, &key, 2, &in) == NGX_OK
-       && ngx_mcp_profile_get(&zone, &key, 2, 0, 1000, pool, &out) == NGX_OK
-       && ngx_mcp_profile_get(&zone, &key, 2, 1, 1000, pool, &out) == NGX_OK
+       && env_profile_get(&zone, &key, 2, 0, 1000, pool, &out) == NGX_OK
+       && env_profile_get(&zone, &key, 2, 1, 1000, pool, &out) == NGX_OK
        && ngx_mcp_profile_stored(&zone, &key, 1, pool, &out) == NGX_OK,
        "one asks for all");
 
     ngx_mcp_profile_suspect(&zone, &key);
-    ok(ngx_mcp_profile_get(&zone, &key, 2, 1, 1000, pool, &out)
+    ok(env_profile_get(&zone, &key, 2, 1, 1000, pool, &out)
        == NGX_DECLINED, "another one asks again");
     drain();
     i = heard.profiles;
@@ -3340,39 +3351,39 @@ knowledge_tests(void)
     drain();
     ok(heard.profiles == i + 1
        && ngx_mcp_profile_changes(&zone) == changes + 1
-       && ngx_mcp_profile_get(&zone, &key, 2, 1, 1000, pool, &out) == NGX_DONE
+       && env_profile_get(&zone, &key, 2, 1, 1000, pool, &out) == NGX_DONE
        && ngx_mcp_profile_stored(&zone, &key, 1, pool, &out) == NGX_DONE
-       && ngx_mcp_profile_get(&zone, &key, 2, 0, 1000, pool, &out)
+       && env_profile_get(&zone, &key, 2, 0, 1000, pool, &out)
           == NGX_DECLINED, "it is not for all: the first asks for itself");
 
     in.own = 1;
     ngx_mcp_profile_put(&zone, &key, 2, &in);
-    ok(ngx_mcp_profile_get(&zone, &key, 2, 1, 1000, pool, &out) == NGX_DONE
-       && ngx_mcp_profile_get(&zone, &key, 2, 0, 1000, pool, &out) == NGX_OK,
+    ok(env_profile_get(&zone, &key, 2, 1, 1000, pool, &out) == NGX_DONE
+       && env_profile_get(&zone, &key, 2, 0, 1000, pool, &out) == NGX_OK,
        "and has it alone");
 
-    ok(ngx_mcp_profile_get(&zone, &key, 3, 1, 1000, pool, &out)
+    ok(env_profile_get(&zone, &key, 3, 1, 1000, pool, &out)
        == NGX_DECLINED
-       && ngx_mcp_profile_get(&zone, &key, 3, 0, 1000, pool, &out) == NGX_AGAIN
+       && env_profile_get(&zone, &key, 3, 0, 1000, pool, &out) == NGX_AGAIN
        && ngx_mcp_profile_stored(&zone, &key, 1, pool, &out) == NGX_DONE
        && ngx_mcp_profile_stored(&zone, &key, 0, pool, &out) == NGX_OK,
        "another epoch asks for all, which do not see the old one");
     ok(ngx_mcp_profile_fail(&zone, &key, 3, 1, &failed) == NGX_OK
-       && ngx_mcp_profile_get(&zone, &key, 3, 0, 1000, pool, &out) == NGX_OK
-       && ngx_mcp_profile_get(&zone, &key, 3, 1, 1000, pool, &out) == NGX_DONE,
+       && env_profile_get(&zone, &key, 3, 0, 1000, pool, &out) == NGX_OK
+       && env_profile_get(&zone, &key, 3, 1, 1000, pool, &out) == NGX_DONE,
        "what is kept is that of one");
 
     in.own = 0;
     ngx_mcp_profile_put(&zone, &key, 3, &in);
-    ok(ngx_mcp_profile_get(&zone, &key, 3, 1, 1000, pool, &out) == NGX_OK,
+    ok(env_profile_get(&zone, &key, 3, 1, 1000, pool, &out) == NGX_OK,
        "it may become that of all");
 
     key = env_str("never known");
-    ok(ngx_mcp_profile_get(&zone, &key, 3, 1, 1000, pool, &out)
+    ok(env_profile_get(&zone, &key, 3, 1, 1000, pool, &out)
        == NGX_DECLINED, "nothing is known");
     ngx_mcp_profile_separate(&zone, &key, 3);
-    ok(ngx_mcp_profile_get(&zone, &key, 3, 1, 1000, pool, &out) == NGX_DONE
-       && ngx_mcp_profile_get(&zone, &key, 3, 0, 1000, pool, &out)
+    ok(env_profile_get(&zone, &key, 3, 1, 1000, pool, &out) == NGX_DONE
+       && env_profile_get(&zone, &key, 3, 0, 1000, pool, &out)
           == NGX_DECLINED, "but that it is not shared");
     ngx_mcp_profile_give_up(&zone, &key);
 
@@ -3380,7 +3391,7 @@ knowledge_tests(void)
         snprintf(text, sizeof(text), "key %u", (unsigned) i);
         key = env_str(text);
         in.result.len = 1000;
-        (void) ngx_mcp_profile_get(&zone, &key, 2, 0, 1000, pool, &out);
+        (void) env_profile_get(&zone, &key, 2, 0, 1000, pool, &out);
 
         if (ngx_mcp_profile_put(&zone, &key, 2, &in) != NGX_OK) {
             break;
@@ -3389,7 +3400,7 @@ knowledge_tests(void)
 
     ok(i == 1000
        && zone.sh->used[NGX_MCP_PROFILE] <= zone.sh->blocks / 8, "bounded");
-    ok(ngx_mcp_profile_get(&zone, &key, 2, 0, 1000, pool, &out) == NGX_OK,
+    ok(env_profile_get(&zone, &key, 2, 0, 1000, pool, &out) == NGX_OK,
        "the last one is known");
 
     env_pool_free(pool);
@@ -3414,7 +3425,7 @@ idle_tests(void)
     ngx_mcp_session_find(&zone, &in.id, &in.endpoint, &in.tenant,
                          &in.identity, &s);
     busy = session("e", "t");
-    ngx_mcp_stream_open(&zone, busy, 0, NULL, 0, 1, &st);
+    env_stream_open(&zone, busy, 0, NULL, 0, 1, &st);
 
     ngx_mcp_zone_lock(&zone);
     (void) env_reserve_locked(&zone, 64);
@@ -3527,7 +3538,7 @@ full_tests(void)
 
     left = free_blocks();
     ok(left > half / 16 && say(first, "event") == NGX_OK
-       && ngx_mcp_stream_open(&zone, first, 0, NULL, 0, 1, &st) == NGX_OK,
+       && env_stream_open(&zone, first, 0, NULL, 0, 1, &st) == NGX_OK,
        "events and streams have %u blocks", (unsigned) left);
     ok(env_check(&zone) == 0, "a full zone is sound");
 
@@ -3565,10 +3576,10 @@ full_tests(void)
     ok(zone.sh->used[NGX_MCP_EVENT] <= half * 6 / 10
        && zone.sh->used[NGX_MCP_EVENT] > half / 4,
        "%u blocks of events", (unsigned) zone.sh->used[NGX_MCP_EVENT]);
-    ok(ngx_mcp_stream_open(&zone, second, 0, NULL, 0, 1, &st) == NGX_OK
+    ok(env_stream_open(&zone, second, 0, NULL, 0, 1, &st) == NGX_OK
        && line_len(&st) == 30000, "one of the modest client is there");
     ngx_mcp_stream_close(&zone, &st, NGX_MCP_COUNTER_STREAMS_CLIENT);
-    ok(ngx_mcp_stream_open(&zone, ref, 0, NULL, 0, 1, &st) == NGX_OK
+    ok(env_stream_open(&zone, ref, 0, NULL, 0, 1, &st) == NGX_OK
        && line_len(&st) == 30000, "and that in another tenant");
     ngx_mcp_stream_close(&zone, &st, NGX_MCP_COUNTER_STREAMS_CLIENT);
     ok(say_much(second, 30000) == NGX_OK && say_much(ref, 30000) == NGX_OK,
@@ -3588,7 +3599,7 @@ full_tests(void)
         say_much(b, 3000);
     }
 
-    ok(ngx_mcp_stream_open(&zone, b, 0, NULL, 0, 1, &st) == NGX_OK, "stream");
+    ok(env_stream_open(&zone, b, 0, NULL, 0, 1, &st) == NGX_OK, "stream");
 
     for (i = 0; i < 12; i++) {
         (void) line_len(&st);
@@ -3669,8 +3680,8 @@ once_tests(void)
 
     a = session("e", "t1");
     b = session("e", "t2");
-    ngx_mcp_stream_open(&zone, a, 0, NULL, 0, 1, &sa);
-    ngx_mcp_stream_open(&zone, b, 0, NULL, 0, 1, &sb);
+    env_stream_open(&zone, a, 0, NULL, 0, 1, &sa);
+    env_stream_open(&zone, b, 0, NULL, 0, 1, &sb);
 
     ok(tell_once("s", "first", "1", &n) == NGX_OK && n == 2,
        "an id that is new");
@@ -3782,8 +3793,8 @@ missed_some_tests(void)
     in = new_session("f", "t");
     in.event_size = 10;
     (void) ngx_mcp_session_create(&zone, &in, &b);
-    ngx_mcp_stream_open(&zone, a, 0, NULL, 0, 1, &sa);
-    ngx_mcp_stream_open(&zone, b, 0, NULL, 0, 1, &sb);
+    env_stream_open(&zone, a, 0, NULL, 0, 1, &sa);
+    env_stream_open(&zone, b, 0, NULL, 0, 1, &sb);
 
     ok(tell_two("longer than 10 bytes", endpoints, &missed) == NGX_OK
        && missed == 1, "an event that one of two has is delivered");
@@ -3822,7 +3833,7 @@ identity_tests(void)
 
     a = session("f", "t");
     (void) session_id(a, id);
-    ngx_mcp_stream_open(&zone, a, 0, NULL, 0, 1, &st);
+    env_stream_open(&zone, a, 0, NULL, 0, 1, &st);
 
     pool = env_pool();
     memset(&post, 0, sizeof(post));
@@ -3890,7 +3901,7 @@ whole_tests(void)
 
     id = env_str("1");
     token = env_str("");
-    ok(ngx_mcp_call_open(&zone, b, &id, &token, 64, 1, &c) == NGX_OK,
+    ok(env_call_open(&zone, b, &id, &token, 64, 1, &c) == NGX_OK,
        "a call");
     ngx_mcp_call_mark(&zone, c.ref, NGX_MCP_CALL_STREAMED);
 
@@ -3923,8 +3934,8 @@ whole_tests(void)
     ok(whole_commits == 1,
        "both have it in one transaction with the id, however much goes for it");
 
-    ngx_mcp_stream_open(&zone, a, 0, NULL, 0, 1, &sa);
-    ngx_mcp_stream_open(&zone, b, 0, NULL, 0, 1, &sb);
+    env_stream_open(&zone, a, 0, NULL, 0, 1, &sa);
+    env_stream_open(&zone, b, 0, NULL, 0, 1, &sb);
     is(take(&sa), "news again", "the one has it");
     is(take(&sb), "news again", "as has the other");
     ngx_mcp_stream_close(&zone, &sa, NGX_MCP_COUNTER_STREAMS_CLIENT);
@@ -3954,7 +3965,7 @@ behind_tests(void)
         a = session(name, "t");
     }
 
-    ngx_mcp_stream_open(&zone, a, 0, NULL, 0, 1, &st);
+    env_stream_open(&zone, a, 0, NULL, 0, 1, &st);
 
     others = zone;
     others.worker = NGX_MCP_NO_WORKER;
@@ -4016,11 +4027,11 @@ many_tests(void)
         a = session(name, "t");
 
         if (i == 0) {
-            ngx_mcp_stream_open(&zone, a, 0, NULL, 0, 1, &first);
+            env_stream_open(&zone, a, 0, NULL, 0, 1, &first);
         }
     }
 
-    ngx_mcp_stream_open(&zone, a, 0, NULL, 0, 1, &last);
+    env_stream_open(&zone, a, 0, NULL, 0, 1, &last);
 
     ok(tell_once("s", "1", "1", &n) == NGX_AGAIN && n == MANY,
        "to all, in turns");
@@ -4199,7 +4210,7 @@ missed_tests(void)
         (void) ngx_mcp_session_create(&zone, &in, &a);
     }
 
-    ngx_mcp_stream_open(&zone, a, 0, NULL, 0, 1, &last);
+    env_stream_open(&zone, a, 0, NULL, 0, 1, &last);
 
     told_attended = 1;
     ok(tell_once("s", "2", some, &n) == NGX_AGAIN && n == MANY
@@ -4224,7 +4235,7 @@ missed_tests(void)
         a = session(name, "t");
     }
 
-    ngx_mcp_stream_open(&zone, a, 0, NULL, 0, 1, &last);
+    env_stream_open(&zone, a, 0, NULL, 0, 1, &last);
 
     dying = zone;
     dying.worker = NGX_MCP_NO_WORKER;
@@ -4348,14 +4359,14 @@ death_tests(void)
     start(ZONE_SIZE);
     ref = session("e", "t");
     heeded = session("e", "t");
-    ngx_mcp_stream_open(&zone, heeded, 0, NULL, 0, 7, &heard_of);
+    env_stream_open(&zone, heeded, 0, NULL, 0, 7, &heard_of);
     up = env_str("file:///a");
     ngx_mcp_session_subscribe(&zone, heeded, &up, NULL, 8);
     up = env_str("up");
     token = env_str("");
     id = env_str("9");
-    ngx_mcp_call_open(&zone, ref, &id, &token, 8, 90, &plain);
-    ngx_mcp_stream_open(&zone, ref, 0, NULL, 0, 1, &get);
+    env_call_open(&zone, ref, &id, &token, 8, 90, &plain);
+    env_stream_open(&zone, ref, 0, NULL, 0, 1, &get);
 
     shared = mmap(NULL, 4096, PROT_READ|PROT_WRITE, MAP_ANON|MAP_SHARED, -1,
                   0);
@@ -4369,17 +4380,17 @@ death_tests(void)
         ngx_mcp_worker_claim(&zone, name);
 
         id = env_str("\"a\"");
-        ngx_mcp_call_open(&zone, ref, &id, &token, 8, 2, shared);
+        env_call_open(&zone, ref, &id, &token, 8, 2, shared);
         ngx_mcp_call_mark(&zone, shared->ref, NGX_MCP_CALL_STREAMED);
         answer(shared->ref, "p1", 0);
-        ngx_mcp_stream_open(&zone, ref, shared->channel, NULL, 0, 3, &st);
+        env_stream_open(&zone, ref, shared->channel, NULL, 0, 3, &st);
 
         id = env_str("2");
-        ngx_mcp_call_open(&zone, ref, &id, &token, 8, 2, &call);
+        env_call_open(&zone, ref, &id, &token, 8, 2, &call);
         us_get(&zone, ref, &up, call.ref, &l);
         us_listen(&zone, heeded, &up);
         us_listens(&zone, heeded, &up, 0);
-        ngx_mcp_stream_open(&zone, ref, 0, NULL, 0, 1, &st);
+        env_stream_open(&zone, ref, 0, NULL, 0, 1, &st);
 
         kill(getpid(), SIGKILL);
     }
@@ -4414,7 +4425,7 @@ death_tests(void)
        && us_listens(&zone, heeded, &up, 1) == 0,
        "what it may have heard is a gap, unless the next one resumes");
 
-    ok(ngx_mcp_stream_open(&zone, ref, shared->channel, NULL, 0, 3, &st)
+    ok(env_stream_open(&zone, ref, shared->channel, NULL, 0, 3, &st)
        == NGX_OK, "its call's line is kept");
     is(take(&st), "p1 {\"jsonrpc\":\"2.0\",\"id\":\"a\",\"error\":{"
        "\"code\":-32603,\"message\":\"worker died, the call may have run\","
@@ -4521,7 +4532,7 @@ reap_tests(void)
     memset(&last, 0, sizeof(last));
     ref = session("e", "t");
     zone.worker = dying.worker;
-    ok(ngx_mcp_stream_open(&zone, ref, 0, NULL, 0, 1, &st) == NGX_OK,
+    ok(env_stream_open(&zone, ref, 0, NULL, 0, 1, &st) == NGX_OK,
        "a stream of a worker");
     zone.worker = own;
 
@@ -4530,11 +4541,11 @@ reap_tests(void)
     }
 
     zone.worker = dying.worker;
-    (void) ngx_mcp_stream_open(&zone, last, 0, NULL, 0, 2, &st);
+    (void) env_stream_open(&zone, last, 0, NULL, 0, 2, &st);
 
     for (i = 1; i < 200; i++) {
         ref = session("e", "t");
-        (void) ngx_mcp_stream_open(&zone, ref, 0, NULL, 0, 2 + i, &st);
+        (void) env_stream_open(&zone, ref, 0, NULL, 0, 2 + i, &st);
     }
 
     zone.worker = own;
@@ -4567,7 +4578,7 @@ reap_tests(void)
     ngx_mcp_worker_claim(&dying, bell);
 
     zone.worker = dying.worker;
-    ok(ngx_mcp_stream_open(&zone, last, 0, NULL, 0, 1, &st) == NGX_OK,
+    ok(env_stream_open(&zone, last, 0, NULL, 0, 1, &st) == NGX_OK,
        "another stream");
     zone.worker = own;
 
@@ -4638,7 +4649,7 @@ doorbell_tests(void)
     env_posted();
 
     ref = session("e", "t");
-    ngx_mcp_stream_open(&other, ref, 0, NULL, 0, 33, &st);
+    env_stream_open(&other, ref, 0, NULL, 0, 33, &st);
 
     ok(say(ref, "x") == NGX_OK && say(ref, "y") == NGX_OK, "one says");
     env_posted();
@@ -4655,7 +4666,7 @@ doorbell_tests(void)
     c->read->handler(c->read);
     ok(heard.groups == 1, "of the group");
 
-    ngx_mcp_stream_open(&zone, ref, 0, NULL, 0, 34, &st);
+    env_stream_open(&zone, ref, 0, NULL, 0, 34, &st);
     listen_again();
     say(ref, "x");
     env_posted();
@@ -4750,8 +4761,8 @@ places_tests(void)
     a = session("e", "t");
     b = session("e", "t");
     i = 3 + NGX_MCP_WATCH_BITS;
-    ngx_mcp_stream_open(&all[3], a, 0, NULL, 0, 1, &first);
-    ngx_mcp_stream_open(&all[i], b, 0, NULL, 0, 2, &alias);
+    env_stream_open(&all[3], a, 0, NULL, 0, 1, &first);
+    env_stream_open(&all[i], b, 0, NULL, 0, 2, &alias);
     tell("e", "t", "y");
     listen_again();
     (void) ngx_mcp_worker_drain(&all[3]);
@@ -5141,7 +5152,7 @@ share_again_tests(void)
 
     id = env_str("1");
     none = env_str("");
-    (void) ngx_mcp_call_open(&zone, b, &id, &none, 8, 1, &call);
+    (void) env_call_open(&zone, b, &id, &none, 8, 1, &call);
 
     for (i = 0, rc = NGX_OK; i < 50000 && rc == NGX_OK; i++) {
         snprintf(text, sizeof(text), "q:%u", (unsigned) i);
@@ -5303,7 +5314,7 @@ topic_tests(void)
 
     a = session("e", "t");
     b = session("e", "other");
-    ngx_mcp_stream_open(&zone, a, 0, NULL, 0, 1, &st);
+    env_stream_open(&zone, a, 0, NULL, 0, 1, &st);
     is(take(&st), "again", "nothing is announced");
 
     ok(add("e", "t", "u:a", "1") == 1 && add("e", NULL, "u:a", "2") == 2
@@ -5713,7 +5724,7 @@ listen_tests(void)
     ok(ngx_mcp_session_subscribe(&zone, ref, &uri, NULL, 9) == NGX_OK,
        "it wants a resource");
 
-    ok(ngx_mcp_stream_open(&zone, ref, 0, NULL, 8, 1, &st) == NGX_OK, "open");
+    ok(env_stream_open(&zone, ref, 0, NULL, 8, 1, &st) == NGX_OK, "open");
 
     tell("e", "t", "a message");
 
@@ -5838,7 +5849,7 @@ restart_tests(void)
                                 &s);
     ngx_mcp_session_set_level(&zone, ref[0], NGX_MCP_LEVEL_WARNING);
 
-    (void) ngx_mcp_stream_open(&zone, ref[0], 0, NULL, 0, 1, &st);
+    (void) env_stream_open(&zone, ref[0], 0, NULL, 0, 1, &st);
     say(ref[0], "own 1");
     tell("e", "t", "shared 1");
     tell("e", NULL, "wide 1");
@@ -5894,8 +5905,8 @@ restart_tests(void)
     key = env_str("own 5 lease");
     ok(ngx_mcp_lease_ensure(&zone, &key) == NGX_OK, "a lease");
 
-    ok(ngx_mcp_call_open(&zone, ref[1], &(ngx_str_t) ngx_string("7"), &none,
-                         9, 3, &c) == NGX_OK, "a call runs");
+    ok(env_call_open(&zone, ref[1], &(ngx_str_t) ngx_string("7"), &none,
+                     9, 3, &c) == NGX_OK, "a call runs");
     ngx_mcp_call_mark(&zone, c.ref, NGX_MCP_CALL_STREAMED);
     call = c.ref;
     say(call, "begun");
@@ -5922,7 +5933,7 @@ restart_tests(void)
        && s.level == NGX_MCP_LEVEL_WARNING && s.offered == in.offered
        && s.revision == in.revision, "as it was");
 
-    (void) ngx_mcp_stream_open(&zone, ref[0], 0, NULL, 0, 1, &st);
+    (void) env_stream_open(&zone, ref[0], 0, NULL, 0, 1, &st);
     ok(strncmp(take(&st), "own 2 wide 2 shared 2 xxx", 25) == 0,
        "what was not delivered, in its order");
     ngx_mcp_stream_close(&zone, &st, NGX_MCP_COUNTER_STREAMS_CLIENT);
@@ -5961,8 +5972,8 @@ restart_tests(void)
        "a lease");
     ok(tell_once("s", "first", "once", &n) == NGX_DECLINED, "an id");
 
-    (void) ngx_mcp_stream_open(&zone, ref[1], c.channel,
-                               &(ngx_mcp_cursor_t) { 0, 0, 0 }, 0, 1, &st);
+    (void) env_stream_open(&zone, ref[1], c.channel,
+                           &(ngx_mcp_cursor_t) { 0, 0, 0 }, 0, 1, &st);
     ok(strstr(take(&st), "begun") != NULL, "the call's line");
     ngx_mcp_stream_close(&zone, &st, NGX_MCP_COUNTER_STREAMS_CLIENT);
 
@@ -5978,7 +5989,7 @@ restart_tests(void)
     ok(largest_slice(&size) < 128 * 1024 && size > 4 * 60000,
        "a hold of the lock writes little");
 
-    (void) ngx_mcp_stream_open(&zone, ref[0], 0, NULL, 0, 1, &st);
+    (void) env_stream_open(&zone, ref[0], 0, NULL, 0, 1, &st);
     (void) take(&st);
     ngx_mcp_stream_close(&zone, &st, NGX_MCP_COUNTER_STREAMS_CLIENT);
 

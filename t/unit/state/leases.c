@@ -860,7 +860,7 @@ take_tests(void)
     for (i = 0; i < 40; i++) {
         snprintf(name, sizeof(name), "t%u", (unsigned) i);
         refs[i] = session_at("e", name);
-        ngx_mcp_stream_open(&workers[1], refs[i], 0, NULL, 0, 1, &st[i]);
+        env_stream_open(&workers[1], refs[i], 0, NULL, 0, 1, &st[i]);
     }
 
     want("f");
@@ -939,11 +939,11 @@ left_tests(void)
         ref = session_at(name, name);
 
         if (i == 0) {
-            ngx_mcp_stream_open(&workers[1], ref, 0, NULL, 0, 1, &first);
+            env_stream_open(&workers[1], ref, 0, NULL, 0, 1, &first);
         }
     }
 
-    ngx_mcp_stream_open(&workers[1], ref, 0, NULL, 0, 1, &last);
+    env_stream_open(&workers[1], ref, 0, NULL, 0, 1, &last);
 
     want("f");
     claim(0, "f", &lease);

@@ -115,8 +115,7 @@ put(ngx_mcp_ref_t a, const char *text, u_char digest, u_char order,
 
     c = content(text, digest, order);
 
-    return ngx_mcp_list_put(&zone, env_part(&zone, a, 0),
-                            NGX_MCP_LIST_TOOLS, &c, signals, TTL);
+    return ngx_mcp_list_put(&zone, env_part(&zone, a, 0), &c, signals, TTL);
 }
 
 
@@ -319,9 +318,9 @@ member_tests(void)
     two = session(ID(2), "m", "b", 0);
     alone = session(ID(3), "m", "a", 1);
 
-    ngx_mcp_stream_open(&zone, one, 0, NULL, 2, 1, &st1);
-    ngx_mcp_stream_open(&zone, two, 0, NULL, 2, 2, &st2);
-    ngx_mcp_stream_open(&zone, alone, 0, NULL, 2, 3, &st3);
+    env_stream_open(&zone, one, 0, NULL, 2, 1, &st1);
+    env_stream_open(&zone, two, 0, NULL, 2, 2, &st2);
+    env_stream_open(&zone, alone, 0, NULL, 2, 3, &st3);
 
     an = names("m", "a");
     str = env_str("changed");
@@ -389,15 +388,15 @@ member_tests(void)
 static void
 bound_tests(void)
 {
-    uint64_t                number;
-    ngx_int_t               rc;
-    ngx_str_t               endpoint;
-    ngx_uint_t              n;
-    ngx_mcp_ref_t           a, b, s;
-    ngx_mcp_list_t          list;
-    ngx_mcp_audience_t      an;
-    ngx_mcp_list_info_t     info;
-    ngx_mcp_list_content_t  c;
+    ngx_int_t                rc;
+    ngx_str_t                endpoint;
+    ngx_uint_t               n;
+    ngx_mcp_ref_t            a, b, s;
+    ngx_mcp_list_t           list;
+    ngx_mcp_audience_t       an;
+    ngx_mcp_list_info_t      info;
+    ngx_mcp_list_content_t   c;
+    ngx_mcp_audience_walk_t  walk;
 
     env_zone_free(&zone);
     env_zone(&zone, 4 * 1024 * 1024);
@@ -419,11 +418,11 @@ bound_tests(void)
        "it is gone");
 
     endpoint = env_str("endpoint");
-    number = 0;
+    memset(&walk, 0, sizeof(walk));
+    walk.endpoint = &endpoint;
 
     for (n = 0; n < 9; n++) {
-        rc = ngx_mcp_audience_next(&zone, &endpoint, NULL, &number, pool, &an,
-                                   &b);
+        rc = ngx_mcp_audience_next(&zone, &walk, pool, &an);
         if (rc != NGX_OK) {
             break;
         }
@@ -439,22 +438,19 @@ bound_tests(void)
     c.text.data = big;
     c.text.len = 700000;
 
-    ok(ngx_mcp_list_put(&zone, env_part(&zone, b, 0), NGX_MCP_LIST_TOOLS, &c, 0,
-                        TTL) == NGX_DONE,
+    ok(ngx_mcp_list_put(&zone, env_part(&zone, b, 0), &c, 0, TTL) == NGX_DONE,
        "a large list");
     ok(ngx_mcp_list_info(&zone, b, NGX_MCP_LIST_TOOLS, &info) == NGX_OK
        && info.filled && info.size == 700000 && info.entries == 1,
        "is seen");
-    ok(ngx_mcp_list_put(&zone, env_part(&zone, a, 0), NGX_MCP_LIST_TOOLS, &c, 0,
-                        TTL)
+    ok(ngx_mcp_list_put(&zone, env_part(&zone, a, 0), &c, 0, TTL)
        == NGX_DECLINED && known("t", "4"),
        "two are too much, and both are in use");
     ok(get(a, NGX_MCP_LIST_TOOLS, &list) == NGX_DECLINED,
        "the second is passed through");
 
     env_time(ngx_current_msec + NGX_MCP_LIST_IDLE + 1);
-    ok(ngx_mcp_list_put(&zone, env_part(&zone, a, 0), NGX_MCP_LIST_TOOLS, &c, 0,
-                        TTL) == NGX_OK
+    ok(ngx_mcp_list_put(&zone, env_part(&zone, a, 0), &c, 0, TTL) == NGX_OK
        && !known("t", "4"), "what nobody asked for gives way");
     ok(env_check(&zone) == 0, "the zone is sound");
 
@@ -492,8 +488,7 @@ put_part(ngx_mcp_ref_t a, ngx_uint_t i, const char *text, u_char digest)
 
     c = content(text, digest, digest);
 
-    return ngx_mcp_list_put(&zone, env_part(&zone, a, i), NGX_MCP_LIST_TOOLS,
-                            &c, 0, TTL);
+    return ngx_mcp_list_put(&zone, env_part(&zone, a, i), &c, 0, TTL);
 }
 
 
@@ -571,8 +566,9 @@ part_tests(void)
 
     (void) ngx_mcp_list_get(&zone, a, three, NGX_MCP_LIST_PROMPTS, 0, &found);
     c = content("[p]", 1, 1);
+    c.kind = NGX_MCP_LIST_PROMPTS;
     ngx_mcp_list_fail(&zone, part[0], NGX_MCP_LIST_PROMPTS);
-    ngx_mcp_list_put(&zone, part[1], NGX_MCP_LIST_PROMPTS, &c, 0, TTL);
+    ngx_mcp_list_put(&zone, part[1], &c, 0, TTL);
     ngx_mcp_list_pass_through(&zone, part[2], NGX_MCP_LIST_PROMPTS, 1, 0, TTL);
     ok(ngx_mcp_list_get(&zone, a, three, NGX_MCP_LIST_PROMPTS, 0, &found)
        == NGX_OK && found.left_out == 1 && shows("[p]"),
@@ -602,8 +598,8 @@ part_tests(void)
     ok(ngx_mcp_list_dirty(&zone, a, none)
        == (tools|NGX_MCP_LIST_BIT(NGX_MCP_LIST_PROMPTS)),
        "what went is a change");
-    ok(ngx_mcp_list_put(&zone, part[1], NGX_MCP_LIST_TOOLS, &c, 0, TTL)
-       == NGX_ERROR, "it is gone");
+    ok(ngx_mcp_list_put(&zone, part[1], &c, 0, TTL) == NGX_ERROR,
+       "it is gone");
     ok(put_part(a, 3, "[4]", 4) == NGX_OK && ask(a, &sources, 0) == NGX_OK
        && shows("[4][3][1]"), "what came is a change");
     zone.epoch--;
@@ -631,7 +627,8 @@ part_tests(void)
     (void) ngx_mcp_list_get(&zone, a, &sources, NGX_MCP_LIST_RESOURCES, 0,
                             &found);
     c = content("[r]", 1, 1);
-    ngx_mcp_list_put(&zone, part[0], NGX_MCP_LIST_RESOURCES, &c, 0, TTL);
+    c.kind = NGX_MCP_LIST_RESOURCES;
+    ngx_mcp_list_put(&zone, part[0], &c, 0, TTL);
 
     zone.epoch++;
     sources.kinds = NGX_MCP_LIST_BIT(NGX_MCP_LIST_RESOURCES);
@@ -646,13 +643,11 @@ part_tests(void)
        == NGX_MCP_LIST_BIT(NGX_MCP_LIST_RESOURCES)
        && ngx_mcp_list_signal(&zone, a, part[0], tools, 1) == 0,
        "signals for those that are kept");
-    ok(ngx_mcp_list_put(&zone, part[0], NGX_MCP_LIST_RESOURCES, &c, 1, TTL)
-       == NGX_OK
+    ok(ngx_mcp_list_put(&zone, part[0], &c, 1, TTL) == NGX_OK
        && ngx_mcp_list_dirty(&zone, a, part[0])
           & NGX_MCP_LIST_BIT(NGX_MCP_LIST_RESOURCES),
        "an equal one is told where the other of a pair may have changed");
-    ok(ngx_mcp_list_put(&zone, part[0], NGX_MCP_LIST_RESOURCES, &c, 1, TTL)
-       == NGX_DONE, "once");
+    ok(ngx_mcp_list_put(&zone, part[0], &c, 1, TTL) == NGX_DONE, "once");
 
     ngx_mcp_audience_drop(&zone, a, 0);
     ok(ask(a, &sources, 0) == NGX_ERROR && env_check(&zone) == 0,
@@ -673,7 +668,7 @@ keep(ngx_mcp_ref_t a, ngx_uint_t i, const char *text, uint64_t until,
     c.hint.public = public;
 
     return ngx_mcp_list_keep(&zone, a, &env_sources(2)->elts[i].name,
-                             NGX_MCP_LIST_TOOLS, &c, forgotten);
+                             &c, forgotten);
 }
 
 

@@ -314,27 +314,27 @@ build(void)
 
     id = env_str("1");
     token = env_str("\"token\"");
-    ngx_mcp_call_open(&zone, victim, &id, &token, 8, 1, &call);
+    env_call_open(&zone, victim, &id, &token, 8, 1, &call);
 
     id = env_str("\"a longer id of a call\"");
-    ngx_mcp_call_open(&zone, victim, &id, &token, 8, 2, &streamed);
+    env_call_open(&zone, victim, &id, &token, 8, 2, &streamed);
     ngx_mcp_call_mark(&zone, streamed.ref, NGX_MCP_CALL_STREAMED);
     str = env_str("progress");
     e = event(&str, 0);
     ngx_mcp_log_call(&zone, streamed.ref, &e, &cursor);
-    ngx_mcp_stream_open(&zone, victim, streamed.channel, NULL, 0, 3, &channel);
+    env_stream_open(&zone, victim, streamed.channel, NULL, 0, 3, &channel);
 
     id = env_str("3");
     token = env_str("");
-    ngx_mcp_call_open(&zone, victim, &id, &token, 8, 3, &finished);
+    env_call_open(&zone, victim, &id, &token, 8, 3, &finished);
     ngx_mcp_call_mark(&zone, finished.ref, NGX_MCP_CALL_STREAMED);
     str = env_str("answer");
     e = event(&str, NGX_MCP_EVENT_RESPONSE);
     ngx_mcp_log_call(&zone, finished.ref, &e, &cursor);
     ngx_mcp_call_close(&zone, finished.ref);
 
-    ngx_mcp_stream_open(&zone, victim, 0, NULL, 2, 4, &get);
-    ngx_mcp_stream_open(&other, victim, 0, NULL, 2, 5, &newer);
+    env_stream_open(&zone, victim, 0, NULL, 2, 4, &get);
+    env_stream_open(&other, victim, 0, NULL, 2, 5, &newer);
 
     name = env_str("weather");
     us_get(&zone, victim, &name, call.ref, &l);
@@ -371,8 +371,7 @@ build(void)
     ngx_mcp_list_get(&zone, listed, env_sources(2), NGX_MCP_LIST_TOOLS, 1,
                      &list);
     lc = content(700, 1);
-    ngx_mcp_list_put(&zone, env_part(&zone, listed, 0), NGX_MCP_LIST_TOOLS, &lc,
-                     0, 1000);
+    ngx_mcp_list_put(&zone, env_part(&zone, listed, 0), &lc, 0, 1000);
 
     announced = events_of(&zone, ANNOUNCEMENT);
 }
@@ -481,7 +480,7 @@ op_call_open(void)
 
     id = env_str("7");
     token = env_str("8");
-    ngx_mcp_call_open(&zone, bystander, &id, &token, 8, 1, &c);
+    env_call_open(&zone, bystander, &id, &token, 8, 1, &c);
 }
 
 
@@ -511,7 +510,7 @@ op_call_park(void)
     str = env_str("asks");
     e = event(&str, 0);
 
-    ngx_mcp_call_open_sessionless(&zone, &endpoint, &key, 2, 9, &c);
+    env_call_open_sessionless(&zone, &endpoint, &key, 2, 9, &c);
     ngx_mcp_exclusive_join(&zone, &in, &c, &ref);
     ngx_mcp_log_call(&zone, c.ref, &e, &cursor);
     (void) ngx_mcp_call_park(&zone, c.ref, 1000);
@@ -559,7 +558,7 @@ op_stream_open(void)
 {
     ngx_mcp_stream_t  st;
 
-    ngx_mcp_stream_open(&zone, victim, 0, NULL, 2, 9, &st);
+    env_stream_open(&zone, victim, 0, NULL, 2, 9, &st);
 }
 
 
@@ -858,27 +857,27 @@ op_knowledge(void)
     k.result.data = big;
     k.result.len = 3000;
 
-    ngx_mcp_profile_get(&zone, &key, 1, 0, 1000, pool, &k);
+    env_profile_get(&zone, &key, 1, 0, 1000, pool, &k);
     ngx_mcp_profile_put(&zone, &key, 1, &k);
-    ngx_mcp_profile_get(&zone, &key, 2, 0, 1000, pool, &k);
+    env_profile_get(&zone, &key, 2, 0, 1000, pool, &k);
     k.result.len = 0;
     ngx_mcp_profile_put(&zone, &key, 2, &k);
     ngx_mcp_profile_suspect(&zone, &key);
-    ngx_mcp_profile_get(&zone, &key, 2, 0, 1000, pool, &k);
+    env_profile_get(&zone, &key, 2, 0, 1000, pool, &k);
     ngx_mcp_profile_give_up(&zone, &key);
     k.what = NGX_MCP_PROFILE_LEGACY;
-    ngx_mcp_profile_get(&zone, &key, 2, 0, 1000, pool, &k);
+    env_profile_get(&zone, &key, 2, 0, 1000, pool, &k);
     ngx_mcp_profile_put(&zone, &key, 2, &k);
     ngx_mcp_profile_suspect(&zone, &key);
-    ngx_mcp_profile_get(&zone, &key, 2, 0, 1000, pool, &k);
+    env_profile_get(&zone, &key, 2, 0, 1000, pool, &k);
     failed.status = 502;
     ngx_mcp_profile_fail(&zone, &key, 2, 1, &failed);
     env_time(ngx_current_msec + NGX_MCP_PROFILE_KEPT_AGE + 1);
-    ngx_mcp_profile_get(&zone, &key, 2, 0, 1000, pool, &k);
+    env_profile_get(&zone, &key, 2, 0, 1000, pool, &k);
     ngx_mcp_profile_fail(&zone, &key, 2, 1, &failed);
     ngx_mcp_profile_back(&zone, &key);
     ngx_mcp_profile_stored(&zone, &key, 0, pool, &k);
-    ngx_mcp_profile_get(&zone, &key, 3, 0, 1000, pool, &k);
+    env_profile_get(&zone, &key, 3, 0, 1000, pool, &k);
     ngx_mcp_profile_fail(&zone, &key, 3, 0, &failed);
     ngx_mcp_profile_info(&zone, pool, &info);
 
@@ -937,7 +936,7 @@ said_check(ngx_mcp_ref_t ref)
 
     memset(&from, 0, sizeof(from));
 
-    if (ngx_mcp_stream_open(&copy, ref, 0, &from, 0, 1, &st) != NGX_OK) {
+    if (env_stream_open(&copy, ref, 0, &from, 0, 1, &st) != NGX_OK) {
         return 1;
     }
 
@@ -1041,8 +1040,7 @@ op_lists(void)
     ngx_mcp_list_signal(&zone, listed, env_part(&zone, listed, 0),
                         NGX_MCP_LIST_ALL, 1);
     c = content(300, 2);
-    ngx_mcp_list_put(&zone, env_part(&zone, listed, 0), NGX_MCP_LIST_TOOLS, &c,
-                     1, 1000);
+    ngx_mcp_list_put(&zone, env_part(&zone, listed, 0), &c, 1, 1000);
     ngx_mcp_list_get(&zone, listed, env_sources(2), NGX_MCP_LIST_PROMPTS, 1,
                      &list);
     ngx_mcp_list_fail(&zone, env_part(&zone, listed, 0), NGX_MCP_LIST_PROMPTS);
@@ -1077,8 +1075,7 @@ op_lists_staged(void)
     ngx_mcp_list_content_t  c;
 
     c = content(6000, 3);
-    ngx_mcp_list_put(&zone, env_part(&zone, listed, 0), NGX_MCP_LIST_TOOLS, &c,
-                     1, 1000);
+    ngx_mcp_list_put(&zone, env_part(&zone, listed, 0), &c, 1, 1000);
 }
 
 
@@ -1090,12 +1087,12 @@ op_lists_passed(void)
     ngx_mcp_list_content_t  c;
 
     c = content(300, 5);
+    c.kind = NGX_MCP_LIST_TEMPLATES;
     c.hint.until = ngx_current_msec + 1000;
     c.hint.public = 1;
 
     (void) ngx_mcp_list_keep(&zone, listed, &env_sources(2)->elts[0].name,
-                             NGX_MCP_LIST_TEMPLATES, &c,
-                             ngx_mcp_lists_forgotten(&zone));
+                             &c, ngx_mcp_lists_forgotten(&zone));
 
     a = audience("a key");
     endpoint = a.endpoint;
@@ -1113,8 +1110,7 @@ op_lists_told(void)
     ngx_mcp_list_content_t  c;
 
     c = content(500, 4);
-    ngx_mcp_list_put(&zone, env_part(&zone, listed, 0), NGX_MCP_LIST_TOOLS, &c,
-                     1, 1000);
+    ngx_mcp_list_put(&zone, env_part(&zone, listed, 0), &c, 1, 1000);
 
     a = audience("a key");
     str = env_str("tools changed");
@@ -1136,8 +1132,7 @@ lists_told_check(void)
     ngx_mcp_list_content_t   c;
 
     c = content(500, 4);
-    (void) ngx_mcp_list_put(&copy, env_part(&copy, listed, 0),
-                            NGX_MCP_LIST_TOOLS, &c, 1, 1000);
+    (void) ngx_mcp_list_put(&copy, env_part(&copy, listed, 0), &c, 1, 1000);
 
     a = audience("a key");
     str = env_str("tools changed");
@@ -1375,7 +1370,7 @@ read_check(ngx_str_t *texts, ngx_uint_t n, ngx_uint_t *want)
     for (i = 0; i < 3; i++) {
         memset(seen, 0, sizeof(seen));
 
-        if (ngx_mcp_stream_open(&copy, refs[i], 0, NULL, 0, 1, &st) != NGX_OK) {
+        if (env_stream_open(&copy, refs[i], 0, NULL, 0, 1, &st) != NGX_OK) {
             return 1;
         }
 
@@ -1699,7 +1694,7 @@ steps_check(void)
     for (i = 0; i < 3; i++) {
         memset(seen, 0, sizeof(seen));
 
-        if (ngx_mcp_stream_open(&copy, refs[i], 0, NULL, 0, 1, &st) != NGX_OK) {
+        if (env_stream_open(&copy, refs[i], 0, NULL, 0, 1, &st) != NGX_OK) {
             return 1;
         }
 
@@ -2025,7 +2020,7 @@ bystander_check(ngx_uint_t kept)
 
     memset(&from, 0, sizeof(from));
 
-    if (ngx_mcp_stream_open(&copy, bystander, 0, &from, 0, 1, &st) != NGX_OK) {
+    if (env_stream_open(&copy, bystander, 0, &from, 0, 1, &st) != NGX_OK) {
         return 1;
     }
 
