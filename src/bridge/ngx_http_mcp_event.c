@@ -9,11 +9,28 @@
 #include "ngx_mcp_list.h"
 
 
+static ngx_int_t ngx_http_mcp_event_add_waits(ngx_http_mcp_address_t *to,
+    ngx_str_t *uri, ngx_str_t *text);
+static ngx_mcp_delivery_t *ngx_http_mcp_event_add_topic(
+    ngx_http_mcp_bridge_t *bridge, ngx_http_mcp_address_t *to, ngx_str_t *uri,
+    ngx_pool_t *pool, ngx_str_t *text);
 static ngx_int_t ngx_http_mcp_event_kind(ngx_http_mcp_address_t *to,
     ngx_http_mcp_bridge_t *bridge, ngx_mcp_invalidate_t *in, ngx_pool_t *pool);
+static ngx_int_t ngx_http_mcp_event_topic_of_kind(
+    ngx_http_mcp_bridge_t *bridge, ngx_http_mcp_address_t *to,
+    ngx_pool_t *pool, ngx_mcp_invalidate_t *in, ngx_str_t *uri);
 static ngx_int_t ngx_http_mcp_event_coalesce(ngx_mcp_delivery_t *d,
     ngx_http_mcp_bridge_t *bridge, ngx_mcp_rule_t *rule,
     ngx_mcp_invalidate_t *in, ngx_mcp_notification_t *out, ngx_pool_t *pool);
+
+
+/* members that say for whom an event is, which is nobody else's business */
+
+static ngx_str_t  ngx_http_mcp_event_private[] = {
+    ngx_string("session_id"),
+    ngx_string("identity"),
+    ngx_null_string
+};
 
 
 ngx_mcp_delivery_t *
@@ -45,7 +62,7 @@ ngx_http_mcp_event_add(ngx_http_mcp_address_t *to, ngx_str_t *text,
     /* somebody may wait for it */
 
     if (event->uri[0].len
-        && ngx_http_mcp_topic_updated(to, &event->uri[0], text) != NGX_OK)
+        && ngx_http_mcp_event_add_waits(to, &event->uri[0], text) != NGX_OK)
     {
         return NULL;
     }
@@ -65,6 +82,31 @@ ngx_http_mcp_event_add(ngx_http_mcp_address_t *to, ngx_str_t *text,
     to->addressed = 0;
 
     return d;
+}
+
+
+/* for calls that wait for an update of a resource that is no topic */
+
+static ngx_int_t
+ngx_http_mcp_event_add_waits(ngx_http_mcp_address_t *to, ngx_str_t *uri,
+    ngx_str_t *text)
+{
+    ngx_mcp_delivery_t  *d;
+
+    if (uri->len > NGX_MCP_TOPIC_URI_MAX) {
+        return NGX_OK;
+    }
+
+    d = ngx_http_mcp_event_add_delivery(to);
+    if (d == NULL) {
+        return NGX_ERROR;
+    }
+
+    d->text = *text;
+    d->topic.uri = *uri;
+    d->topic.other = 1;
+
+    return NGX_OK;
 }
 
 
@@ -92,6 +134,59 @@ ngx_http_mcp_event_add_updated(ngx_http_mcp_address_t *to, ngx_str_t *uri,
 
     return ngx_http_mcp_event_add(to, &out.text, &event) ? NGX_OK
                                                           : NGX_ERROR;
+}
+
+
+ngx_int_t
+ngx_http_mcp_event_keep(ngx_http_mcp_bridge_t *bridge,
+    ngx_http_mcp_address_t *to, ngx_pool_t *pool, ngx_str_t *text)
+{
+    ngx_str_t           *tenant;
+    ngx_mcp_delivery_t  *d;
+
+    d = ngx_http_mcp_event_add_topic(bridge, to, &to->topic, pool, text);
+
+    if (d == NULL) {
+        return NGX_ERROR;
+    }
+
+    tenant = to->tenant ? to->tenant : bridge->tenant;
+
+    if (bridge->topics & NGX_HTTP_MCP_TOPICS_ALONE
+        && to->session.data == NULL && tenant
+        && (bridge->tenant == NULL || ngx_mcp_equal(bridge->tenant, tenant)))
+    {
+        ngx_mcp_topic_open(bridge->zone, &bridge->endpoint, tenant, &d->topic);
+    }
+
+    return NGX_OK;
+}
+
+
+static ngx_mcp_delivery_t *
+ngx_http_mcp_event_add_topic(ngx_http_mcp_bridge_t *bridge,
+    ngx_http_mcp_address_t *to, ngx_str_t *uri, ngx_pool_t *pool,
+    ngx_str_t *text)
+{
+    ngx_mcp_delivery_t  *d;
+
+    d = ngx_http_mcp_event_add_delivery(to);
+
+    if (d == NULL
+        || ngx_mcp_json_remove(text, ngx_http_mcp_event_private, pool,
+                               &d->text)
+           != NGX_OK)
+    {
+        return NULL;
+    }
+
+    d->endpoint = &bridge->endpoint;
+    d->event.uri[1] = to->uri;
+    d->topic.uri = *uri;
+    d->topic.limit = bridge->topic_limit;
+    d->topic.unannounced = !(bridge->topics & NGX_HTTP_MCP_TOPICS_OFFERED);
+
+    return d;
 }
 
 
@@ -185,7 +280,7 @@ ngx_http_mcp_event_kind(ngx_http_mcp_address_t *to,
 
     rule.action = NGX_MCP_RULE_RESOURCE;
 
-    rc = ngx_http_mcp_topic_of_kind(bridge, to, pool, in, &rule.value);
+    rc = ngx_http_mcp_event_topic_of_kind(bridge, to, pool, in, &rule.value);
 
     if (rc != NGX_OK) {
         return rc;
@@ -203,6 +298,44 @@ ngx_http_mcp_event_kind(ngx_http_mcp_address_t *to,
     d += to->deliveries.nelts - 1;
 
     return ngx_http_mcp_event_coalesce(d, bridge, &rule, in, &out, pool);
+}
+
+
+/* adds a delivery to the topic, and sets *uri; NGX_DECLINED: there is none */
+
+static ngx_int_t
+ngx_http_mcp_event_topic_of_kind(ngx_http_mcp_bridge_t *bridge,
+    ngx_http_mcp_address_t *to, ngx_pool_t *pool, ngx_mcp_invalidate_t *in,
+    ngx_str_t *uri)
+{
+    ngx_int_t            rc;
+    ngx_mcp_delivery_t  *d;
+
+    if (!ngx_mcp_topics_any(bridge->zone)) {
+        return NGX_DECLINED;
+    }
+
+    rc = ngx_http_mcp_topic_uri(&in->kind, pool, uri);
+
+    if (rc != NGX_OK) {
+        return rc;
+    }
+
+    if (ngx_mcp_topic_exists(bridge->zone, &bridge->endpoint, to->tenant, uri)
+        != NGX_OK)
+    {
+        return NGX_DECLINED;
+    }
+
+    d = ngx_http_mcp_event_add_topic(bridge, to, uri, pool, &in->text);
+
+    if (d == NULL) {
+        return NGX_ERROR;
+    }
+
+    d->topic.asked = 1;
+
+    return NGX_OK;
 }
 
 

@@ -56,6 +56,13 @@ ngx_mcp_delivery_t *ngx_http_mcp_event_add_delivery(ngx_http_mcp_address_t *to);
 ngx_mcp_delivery_t *ngx_http_mcp_event_add(ngx_http_mcp_address_t *to,
     ngx_str_t *text, ngx_mcp_event_t *event);
 
+/*
+ * Adds a delivery of an event (raw object) to the topic to->topic of an
+ * endpoint.  The topic is made if clients without a session may read it.
+ */
+ngx_int_t ngx_http_mcp_event_keep(ngx_http_mcp_bridge_t *bridge,
+    ngx_http_mcp_address_t *to, ngx_pool_t *pool, ngx_str_t *text);
+
 /* adds a notification for the subscribers of a resource that it changed */
 ngx_int_t ngx_http_mcp_event_add_updated(ngx_http_mcp_address_t *to,
     ngx_str_t *uri, ngx_pool_t *pool);

@@ -738,7 +738,7 @@ ngx_http_mcp_event_in_keep(ngx_http_mcp_event_in_t *in,
 
         if (bridges[i]->topics
             && ngx_http_mcp_event_in_matches(in, bridges[i])
-            && ngx_http_mcp_topic_keep(bridges[i], to, in->pool, text)
+            && ngx_http_mcp_event_keep(bridges[i], to, in->pool, text)
                != NGX_OK)
         {
             return NGX_ERROR;

@@ -67,8 +67,6 @@ static ngx_int_t ngx_http_mcp_list_cache_ask(ngx_http_mcp_bridge_t *bridge,
     ngx_mcp_list_t *list);
 static void ngx_http_mcp_list_cache_log_left_out(
     ngx_http_mcp_bridge_t *bridge, ngx_mcp_list_t *list);
-static ngx_int_t ngx_http_mcp_list_cache_request(
-    ngx_http_mcp_bridge_t *bridge, ngx_str_t *tenant, ngx_str_t *audience_key);
 static ngx_int_t ngx_http_mcp_list_cache_enter(ngx_http_mcp_bridge_t *bridge,
     ngx_mcp_caller_t *caller, ngx_mcp_audience_t *names);
 static void ngx_http_mcp_list_cache_recall(ngx_http_mcp_bridge_t *bridge,
@@ -201,7 +199,7 @@ ngx_http_mcp_list_cache_get(ngx_http_mcp_bridge_t *bridge,
         }
 
         if ((rc == NGX_AGAIN || found.left_out)
-            && ngx_http_mcp_list_cache_request(bridge, &caller->tenant,
+            && ngx_http_mcp_shared_ensure_all(bridge, &caller->tenant,
                                                &caller->audience_key)
                != NGX_OK)
         {
@@ -465,29 +463,6 @@ ngx_http_mcp_list_cache_log_left_out(ngx_http_mcp_bridge_t *bridge,
                           ngx_mcp_list_method(list->kind));
         }
     }
-}
-
-
-/* each upstream's shared session fetches its part of the lists */
-
-static ngx_int_t
-ngx_http_mcp_list_cache_request(ngx_http_mcp_bridge_t *bridge,
-    ngx_str_t *tenant, ngx_str_t *audience_key)
-{
-    ngx_http_mcp_upstream_t  *u;
-
-    for (u = ngx_http_mcp_router_next(&bridge->router, NULL);
-         u;
-         u = ngx_http_mcp_router_next(&bridge->router, u))
-    {
-        if (ngx_http_mcp_shared_ensure(bridge, u, tenant, audience_key)
-            != NGX_OK)
-        {
-            return NGX_ERROR;
-        }
-    }
-
-    return NGX_OK;
 }
 
 
@@ -949,83 +924,4 @@ ngx_http_mcp_list_cache_ready(void *data)
     }
 
     waiter->ready(waiter->data);
-}
-
-
-void
-ngx_http_mcp_list_cache_doorbell(ngx_mcp_zone_t *zone, uint64_t keys)
-{
-    ngx_http_mcp_list_refresh_doorbell(zone, keys);
-    ngx_http_mcp_waiter_wake(zone, NGX_HTTP_MCP_WAIT_LIST, keys);
-}
-
-
-void
-ngx_http_mcp_list_cache_start(ngx_http_mcp_bridge_t *bridge)
-{
-    ngx_str_t                *tenant;
-    ngx_uint_t                kept;
-    ngx_pool_t               *pool;
-    ngx_mcp_ref_t             ref;
-    ngx_mcp_zone_t           *zone;
-    ngx_mcp_audience_t        names;
-    ngx_mcp_audience_walk_t   walk;
-
-    /* of clients that declare nothing */
-
-    static ngx_str_t  key = ngx_string("a");
-
-    zone = bridge->zone;
-
-    pool = ngx_create_pool(1024, ngx_cycle->log);
-    if (pool == NULL) {
-        return;
-    }
-
-    kept = (bridge->lists == NGX_HTTP_MCP_LIST_CACHE_ON && bridge->router.n);
-
-    ngx_memzero(&walk, sizeof(ngx_mcp_audience_walk_t));
-    walk.endpoint = &bridge->endpoint;
-
-    while (ngx_mcp_audience_next(zone, &walk, pool, &names) == NGX_OK) {
-        ref = walk.ref;
-
-        if (!kept) {
-            ngx_mcp_audience_drop(zone, ref, bridge->lists_passing != 0);
-            continue;
-        }
-
-        if (ngx_mcp_audience_sync(zone, ref, &bridge->sources) == NGX_OK) {
-            ngx_http_mcp_list_refresh_announce(bridge, &names, ref);
-        }
-
-        if (bridge->lists_warm) {
-            ngx_mcp_list_want(zone, ref, bridge->lists_kinds);
-        }
-
-        /* some may have never been asked */
-
-        if (bridge->lists_warm || bridge->router.n > 1) {
-            (void) ngx_http_mcp_list_cache_request(bridge, &names.tenant,
-                                                   &names.key);
-        }
-    }
-
-    tenant = bridge->lists_tenant;
-
-    if (kept && bridge->lists_warm && tenant) {
-        names.endpoint = bridge->endpoint;
-        names.tenant = *tenant;
-        names.key = key;
-
-        if (ngx_mcp_audience_get(zone, &names, &bridge->sources,
-                                 bridge->lists_max, &ref)
-            == NGX_OK)
-        {
-            ngx_mcp_list_want(zone, ref, bridge->lists_kinds);
-            (void) ngx_http_mcp_list_cache_request(bridge, tenant, &names.key);
-        }
-    }
-
-    ngx_destroy_pool(pool);
 }

@@ -23,7 +23,6 @@
 #include "ngx_http_mcp_bridge.h"
 #include "ngx_http_mcp_event.h"
 #include "ngx_http_mcp_shared.h"
-#include "ngx_http_mcp_list_refresh.h"
 #include "ngx_mcp_list.h"
 #include "ngx_mcp_merge.h"
 
@@ -141,19 +140,6 @@ typedef struct {
 void ngx_http_mcp_list_cache_wait(ngx_http_mcp_list_waiter_t *waiter,
     ngx_http_mcp_bridge_t *bridge, ngx_mcp_caller_t *caller, ngx_uint_t kind);
 void ngx_http_mcp_list_cache_cancel(ngx_http_mcp_list_waiter_t *waiter);
-
-
-/*
- * Prepares the lists of an endpoint in a worker that starts: gives the lists
- * in the zone the upstreams of the worker's configuration, forgets them if the
- * endpoint caches no lists any more, and has lists fetched if they are to be
- * there before a client asks for them.
- */
-void ngx_http_mcp_list_cache_start(ngx_http_mcp_bridge_t *bridge);
-
-
-/* the doorbell: handlers->lists */
-void ngx_http_mcp_list_cache_doorbell(ngx_mcp_zone_t *zone, uint64_t keys);
 
 
 #endif /* _NGX_HTTP_MCP_LIST_CACHE_H_INCLUDED_ */

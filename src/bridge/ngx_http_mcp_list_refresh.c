@@ -107,6 +107,82 @@ ngx_http_mcp_list_refresh_init(ngx_mcp_zone_t *zone)
 
 
 void
+ngx_http_mcp_list_refresh_prepare(ngx_http_mcp_bridge_t *bridge)
+{
+    ngx_str_t                *tenant;
+    ngx_uint_t                kept;
+    ngx_pool_t               *pool;
+    ngx_mcp_ref_t             ref, none;
+    ngx_mcp_zone_t           *zone;
+    ngx_mcp_audience_t        names;
+    ngx_mcp_audience_walk_t   walk;
+
+    /* of clients that declare nothing */
+
+    static ngx_str_t  key = ngx_string("a");
+
+    zone = bridge->zone;
+
+    pool = ngx_create_pool(1024, ngx_cycle->log);
+    if (pool == NULL) {
+        return;
+    }
+
+    kept = (bridge->lists == NGX_HTTP_MCP_LIST_CACHE_ON && bridge->router.n);
+
+    ngx_memzero(&none, sizeof(ngx_mcp_ref_t));
+    ngx_memzero(&walk, sizeof(ngx_mcp_audience_walk_t));
+
+    walk.endpoint = &bridge->endpoint;
+
+    while (ngx_mcp_audience_next(zone, &walk, pool, &names) == NGX_OK) {
+        ref = walk.ref;
+
+        if (!kept) {
+            ngx_mcp_audience_drop(zone, ref, bridge->lists_passing != 0);
+            continue;
+        }
+
+        if (ngx_mcp_audience_sync(zone, ref, &bridge->sources) == NGX_OK) {
+
+            /* upstreams were removed */
+
+            ngx_http_mcp_list_refresh_notify(zone, &names, ref, none, 0);
+        }
+
+        if (bridge->lists_warm) {
+            ngx_mcp_list_want(zone, ref, bridge->lists_kinds);
+        }
+
+        /* some may have never been asked */
+
+        if (bridge->lists_warm || bridge->router.n > 1) {
+            (void) ngx_http_mcp_shared_ensure_all(bridge, &names.tenant,
+                                                   &names.key);
+        }
+    }
+
+    tenant = bridge->lists_tenant;
+
+    if (kept && bridge->lists_warm && tenant) {
+        names.endpoint = bridge->endpoint;
+        names.tenant = *tenant;
+        names.key = key;
+
+        if (ngx_mcp_audience_get(zone, &names, &bridge->sources,
+                                 bridge->lists_max, &ref)
+            == NGX_OK)
+        {
+            ngx_mcp_list_want(zone, ref, bridge->lists_kinds);
+            (void) ngx_http_mcp_shared_ensure_all(bridge, tenant, &names.key);
+        }
+    }
+
+    ngx_destroy_pool(pool);
+}
+
+
+void
 ngx_http_mcp_list_refresh_doorbell(ngx_mcp_zone_t *zone, uint64_t keys)
 {
     ngx_queue_t                  *q, *next, *refreshes;
@@ -125,6 +201,8 @@ ngx_http_mcp_list_refresh_doorbell(ngx_mcp_zone_t *zone, uint64_t keys)
             ngx_http_mcp_list_refresh_work(r);
         }
     }
+
+    ngx_http_mcp_waiter_wake(zone, NGX_HTTP_MCP_WAIT_LIST, keys);
 }
 
 
@@ -653,18 +731,6 @@ ngx_http_mcp_list_refresh_end(ngx_http_mcp_fetch_t *f)
         ngx_destroy_pool(f->pool);
         f->pool = NULL;
     }
-}
-
-
-void
-ngx_http_mcp_list_refresh_announce(ngx_http_mcp_bridge_t *bridge,
-    ngx_mcp_audience_t *names, ngx_mcp_ref_t audience)
-{
-    ngx_mcp_ref_t  none;
-
-    ngx_memzero(&none, sizeof(ngx_mcp_ref_t));
-
-    ngx_http_mcp_list_refresh_notify(bridge->zone, names, audience, none, 0);
 }
 
 

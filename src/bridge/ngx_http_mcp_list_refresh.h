@@ -25,11 +25,12 @@ ngx_int_t ngx_http_mcp_list_refresh_init(ngx_mcp_zone_t *zone);
 void ngx_http_mcp_list_refresh_doorbell(ngx_mcp_zone_t *zone, uint64_t keys);
 
 /*
- * Notifies the sessions of an audience of lists that changed because upstreams
- * were removed.  Any worker may call this.
+ * Prepares the lists of an endpoint in a worker that starts: gives the lists
+ * in the zone the upstreams of the worker's configuration, forgets them if the
+ * endpoint caches no lists any more, and has lists fetched if they are to be
+ * there before a client asks for them.
  */
-void ngx_http_mcp_list_refresh_announce(ngx_http_mcp_bridge_t *bridge,
-    ngx_mcp_audience_t *names, ngx_mcp_ref_t audience);
+void ngx_http_mcp_list_refresh_prepare(ngx_http_mcp_bridge_t *bridge);
 
 
 #endif /* _NGX_HTTP_MCP_LIST_REFRESH_H_INCLUDED_ */

@@ -171,6 +171,27 @@ static ngx_str_t  ngx_http_mcp_interest_methods[] = {
 
 
 ngx_int_t
+ngx_http_mcp_shared_ensure_all(ngx_http_mcp_bridge_t *bridge,
+    ngx_str_t *tenant, ngx_str_t *audience_key)
+{
+    ngx_http_mcp_upstream_t  *u;
+
+    for (u = ngx_http_mcp_router_next(&bridge->router, NULL);
+         u;
+         u = ngx_http_mcp_router_next(&bridge->router, u))
+    {
+        if (ngx_http_mcp_shared_ensure(bridge, u, tenant, audience_key)
+            != NGX_OK)
+        {
+            return NGX_ERROR;
+        }
+    }
+
+    return NGX_OK;
+}
+
+
+ngx_int_t
 ngx_http_mcp_shared_ensure(ngx_http_mcp_bridge_t *bridge,
     ngx_http_mcp_upstream_t *u, ngx_str_t *tenant, ngx_str_t *audience_key)
 {

@@ -148,6 +148,10 @@ extern ngx_http_mcp_shared_handlers_t  *ngx_http_mcp_shared_handlers;
 ngx_int_t ngx_http_mcp_shared_ensure(ngx_http_mcp_bridge_t *bridge,
     ngx_http_mcp_upstream_t *u, ngx_str_t *tenant, ngx_str_t *audience_key);
 
+/* the same for an audience at all upstreams: each has a part of its lists */
+ngx_int_t ngx_http_mcp_shared_ensure_all(ngx_http_mcp_bridge_t *bridge,
+    ngx_str_t *tenant, ngx_str_t *audience_key);
+
 /* says whether a user (NGX_HTTP_MCP_SHARED_*) needs the session from now on */
 void ngx_http_mcp_shared_use(ngx_http_mcp_shared_t *us, ngx_uint_t user,
     ngx_uint_t needed);

@@ -25,9 +25,6 @@ static ngx_int_t ngx_http_mcp_topic_name(ngx_str_t *uri, ngx_pool_t *pool,
 static ngx_uint_t ngx_http_mcp_topic_plain(u_char ch);
 static ngx_int_t ngx_http_mcp_topic_decode(ngx_str_t *uri, u_char *buf,
     ngx_str_t *name);
-static ngx_mcp_delivery_t *ngx_http_mcp_topic_add(
-    ngx_http_mcp_bridge_t *bridge, ngx_http_mcp_address_t *to, ngx_str_t *uri,
-    ngx_pool_t *pool, ngx_str_t *text);
 static u_char *ngx_http_mcp_topic_entry(u_char *p, ngx_mcp_topic_info_t *info,
     ngx_str_t *name);
 
@@ -39,15 +36,6 @@ ngx_str_t  ngx_http_mcp_topic_template = ngx_string(
     "last, each with its position. The name of a topic may contain slashes. "
     "Subscribe to be notified of new ones.\","
     "\"mimeType\":\"application/json\"}");
-
-
-/* members that say for whom an event is, which is nobody else's business */
-
-static ngx_str_t  ngx_http_mcp_topic_private[] = {
-    ngx_string("session_id"),
-    ngx_string("identity"),
-    ngx_null_string
-};
 
 
 ngx_int_t
@@ -197,118 +185,6 @@ ngx_http_mcp_topic_resolve(ngx_http_mcp_bridge_t *bridge, ngx_str_t *uri,
 
     topic->uri = *uri;
     topic->other = (name->len == 0);
-
-    return NGX_OK;
-}
-
-
-ngx_int_t
-ngx_http_mcp_topic_keep(ngx_http_mcp_bridge_t *bridge,
-    ngx_http_mcp_address_t *to, ngx_pool_t *pool, ngx_str_t *text)
-{
-    ngx_str_t           *tenant;
-    ngx_mcp_delivery_t  *d;
-
-    d = ngx_http_mcp_topic_add(bridge, to, &to->topic, pool, text);
-
-    if (d == NULL) {
-        return NGX_ERROR;
-    }
-
-    tenant = to->tenant ? to->tenant : bridge->tenant;
-
-    if (bridge->topics & NGX_HTTP_MCP_TOPICS_ALONE
-        && to->session.data == NULL && tenant
-        && (bridge->tenant == NULL || ngx_mcp_equal(bridge->tenant, tenant)))
-    {
-        ngx_mcp_topic_open(bridge->zone, &bridge->endpoint, tenant, &d->topic);
-    }
-
-    return NGX_OK;
-}
-
-
-static ngx_mcp_delivery_t *
-ngx_http_mcp_topic_add(ngx_http_mcp_bridge_t *bridge,
-    ngx_http_mcp_address_t *to, ngx_str_t *uri, ngx_pool_t *pool,
-    ngx_str_t *text)
-{
-    ngx_mcp_delivery_t  *d;
-
-    d = ngx_http_mcp_event_add_delivery(to);
-
-    if (d == NULL
-        || ngx_mcp_json_remove(text, ngx_http_mcp_topic_private, pool,
-                               &d->text)
-           != NGX_OK)
-    {
-        return NULL;
-    }
-
-    d->endpoint = &bridge->endpoint;
-    d->event.uri[1] = to->uri;
-    d->topic.uri = *uri;
-    d->topic.limit = bridge->topic_limit;
-    d->topic.unannounced = !(bridge->topics & NGX_HTTP_MCP_TOPICS_OFFERED);
-
-    return d;
-}
-
-
-ngx_int_t
-ngx_http_mcp_topic_of_kind(ngx_http_mcp_bridge_t *bridge,
-    ngx_http_mcp_address_t *to, ngx_pool_t *pool, ngx_mcp_invalidate_t *in,
-    ngx_str_t *uri)
-{
-    ngx_int_t            rc;
-    ngx_mcp_delivery_t  *d;
-
-    if (!ngx_mcp_topics_any(bridge->zone)) {
-        return NGX_DECLINED;
-    }
-
-    rc = ngx_http_mcp_topic_uri(&in->kind, pool, uri);
-
-    if (rc != NGX_OK) {
-        return rc;
-    }
-
-    if (ngx_mcp_topic_exists(bridge->zone, &bridge->endpoint, to->tenant, uri)
-        != NGX_OK)
-    {
-        return NGX_DECLINED;
-    }
-
-    d = ngx_http_mcp_topic_add(bridge, to, uri, pool, &in->text);
-
-    if (d == NULL) {
-        return NGX_ERROR;
-    }
-
-    d->topic.asked = 1;
-
-    return NGX_OK;
-}
-
-
-ngx_int_t
-ngx_http_mcp_topic_updated(ngx_http_mcp_address_t *to, ngx_str_t *uri,
-    ngx_str_t *text)
-{
-    ngx_mcp_delivery_t  *d;
-
-    if (uri->len > NGX_MCP_TOPIC_URI_MAX) {
-        return NGX_OK;
-    }
-
-    d = ngx_http_mcp_event_add_delivery(to);
-    if (d == NULL) {
-        return NGX_ERROR;
-    }
-
-    d->text = *text;
-    d->topic.uri = *uri;
-    d->topic.other = 1;
 
     return NGX_OK;
 }

@@ -15,7 +15,6 @@
 
 
 #include "ngx_http_mcp_bridge.h"
-#include "ngx_http_mcp_event.h"
 #include "ngx_mcp_topic.h"
 
 
@@ -43,27 +42,6 @@ ngx_int_t ngx_http_mcp_topic_uri(ngx_str_t *name, ngx_pool_t *pool,
  */
 ngx_int_t ngx_http_mcp_topic_resolve(ngx_http_mcp_bridge_t *bridge,
     ngx_str_t *uri, ngx_pool_t *pool, ngx_mcp_topic_t *topic, ngx_str_t *name);
-
-/*
- * Both add a delivery to "to".  ngx_http_mcp_topic_keep(): an event (raw
- * object) for the topic to->topic of an endpoint; the topic is made if clients
- * without a session may read it.  ngx_http_mcp_topic_updated(): a notification
- * for calls that wait for an update of the resource, which is no topic.
- * NGX_OK or NGX_ERROR (no memory).
- */
-ngx_int_t ngx_http_mcp_topic_keep(ngx_http_mcp_bridge_t *bridge,
-    ngx_http_mcp_address_t *to, ngx_pool_t *pool, ngx_str_t *text);
-ngx_int_t ngx_http_mcp_topic_updated(ngx_http_mcp_address_t *to,
-    ngx_str_t *uri, ngx_str_t *text);
-
-/*
- * Adds a delivery of an event to the topic that is named as the event's kind;
- * *uri becomes the topic's URI, from pool.  NGX_OK; NGX_DECLINED: there is no
- * such topic; NGX_ERROR: no memory.
- */
-ngx_int_t ngx_http_mcp_topic_of_kind(ngx_http_mcp_bridge_t *bridge,
-    ngx_http_mcp_address_t *to, ngx_pool_t *pool, ngx_mcp_invalidate_t *in,
-    ngx_str_t *uri);
 
 /*
  * Composes the raw result of resources/read for a topic, from pool.  NGX_OK;

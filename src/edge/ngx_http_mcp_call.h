@@ -367,14 +367,12 @@ void ngx_http_mcp_call_missed(ngx_http_mcp_call_t *call,
     ngx_http_mcp_reply_t *reply, ngx_int_t code, ngx_http_mcp_exchange_t *x);
 
 /*
- * Asks the next upstream of the route, and returns as
- * ngx_http_mcp_call_to_upstream() does.  If none is left: NGX_OK, *reply is
- * the best of the noted answers, and *x its exchange; or NGX_ERROR: no answer
- * was noted.
+ * Goes on to the next upstream of the route.  NGX_AGAIN: it is to be asked;
+ * NGX_OK: none is left, *reply is the best of the noted answers, and *x its
+ * exchange; NGX_ERROR: none is left, and no answer was noted.
  */
 ngx_int_t ngx_http_mcp_call_elsewhere(ngx_http_mcp_call_t *call,
-    ngx_uint_t session_only, ngx_http_mcp_reply_t *reply,
-    ngx_http_mcp_exchange_t **x);
+    ngx_http_mcp_reply_t *reply, ngx_http_mcp_exchange_t **x);
 
 
 /* for answerers */

@@ -1446,8 +1446,13 @@ ngx_http_mcp_forward_done(ngx_http_mcp_upstream_request_t *ureq,
 
     ngx_memzero(&reply, sizeof(ngx_http_mcp_reply_t));
 
-    rc = ngx_http_mcp_call_elsewhere(call, ureq->session_only, &reply,
-                                     &forward->answer);
+    rc = ngx_http_mcp_call_elsewhere(call, &reply, &forward->answer);
+
+    if (rc == NGX_AGAIN) {
+        rc = (call->message->method_code == NGX_MCP_METHOD_SUBSCRIBE)
+             ? ngx_http_mcp_call_subscribe_again(call, &reply)
+             : ngx_http_mcp_call_to_upstream(call, ureq->session_only, &reply);
+    }
 
     ngx_http_mcp_call_started(call, rc, &reply);
 }

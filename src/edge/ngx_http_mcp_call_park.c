@@ -839,7 +839,7 @@ ngx_http_mcp_call_park_done(ngx_http_mcp_call_t *call)
 
     ngx_http_mcp_call_park_log(call->r);
 
-    ctx->client = &ngx_http_mcp_client_legacy;
+    ctx->client = ngx_http_mcp_client_default;
     ctx->caller.session = park->session;
     ctx->caller.session_id = park->id;
     ctx->caller.revision = NGX_MCP_REVISION_LATEST_LEGACY;

@@ -261,7 +261,7 @@ ngx_http_mcp_call_missed(ngx_http_mcp_call_t *call,
 
 
 ngx_int_t
-ngx_http_mcp_call_elsewhere(ngx_http_mcp_call_t *call, ngx_uint_t session_only,
+ngx_http_mcp_call_elsewhere(ngx_http_mcp_call_t *call,
     ngx_http_mcp_reply_t *reply, ngx_http_mcp_exchange_t **x)
 {
     ngx_http_mcp_ctx_t          *ctx;
@@ -275,9 +275,7 @@ ngx_http_mcp_call_elsewhere(ngx_http_mcp_call_t *call, ngx_uint_t session_only,
     {
         ngx_http_mcp_call_moved(call);
 
-        return call->message->method_code == NGX_MCP_METHOD_SUBSCRIBE
-               ? ngx_http_mcp_call_subscribe_again(call, reply)
-               : ngx_http_mcp_call_to_upstream(call, session_only, reply);
+        return NGX_AGAIN;
     }
 
     missed = call->missed;

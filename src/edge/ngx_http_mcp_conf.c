@@ -42,8 +42,6 @@ static ngx_uint_t ngx_http_mcp_conf_alike(ngx_http_mcp_upstream_t *a,
     ngx_http_mcp_upstream_t *b);
 static void ngx_http_mcp_conf_warn_unused(ngx_conf_t *cf,
     ngx_http_mcp_loc_conf_t *mlcf);
-static ngx_int_t ngx_http_mcp_conf_note(ngx_conf_t *cf,
-    ngx_array_t *directives, ngx_http_handler_pt handler);
 static void ngx_http_mcp_conf_warn_idle(ngx_conf_t *cf,
     ngx_http_mcp_main_conf_t *mmcf);
 static void ngx_http_mcp_conf_holds(ngx_http_mcp_loc_conf_t *mlcf,
@@ -979,74 +977,6 @@ ngx_http_mcp_conf_warn_unused(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf)
                   "events and no tools of its own: clients find nothing "
                   "there; add \"mcp_upstream NAME URI;\"",
                   &mlcf->name, mlcf->file, mlcf->line);
-}
-
-
-ngx_int_t
-ngx_http_mcp_conf_used(ngx_conf_t *cf)
-{
-    ngx_http_mcp_main_conf_t  *mmcf;
-
-    if (ngx_http_mcp_conf_utf8(cf) != NGX_OK) {
-        return NGX_ERROR;
-    }
-
-    /* outside locations the directive may be meant for later endpoints */
-
-    if (!(cf->cmd_type & NGX_HTTP_LOC_CONF)) {
-        return NGX_OK;
-    }
-
-    mmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_mcp_module);
-
-    return ngx_http_mcp_conf_note(cf, &mmcf->used, NULL);
-}
-
-
-char *
-ngx_http_mcp_conf_handler(ngx_conf_t *cf, ngx_http_handler_pt handler)
-{
-    ngx_http_core_loc_conf_t  *clcf;
-    ngx_http_mcp_main_conf_t  *mmcf;
-
-    clcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
-    mmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_mcp_module);
-
-    if (clcf->handler == NULL) {
-        clcf->handler = handler;
-    }
-
-    return ngx_http_mcp_conf_note(cf, &mmcf->handlers, handler) == NGX_OK
-           ? NGX_CONF_OK : NGX_CONF_ERROR;
-}
-
-
-/* adds the directive at hand to an array */
-
-static ngx_int_t
-ngx_http_mcp_conf_note(ngx_conf_t *cf, ngx_array_t *directives,
-    ngx_http_handler_pt handler)
-{
-    ngx_str_t                 *value;
-    ngx_http_conf_ctx_t       *ctx;
-    ngx_http_mcp_directive_t  *d;
-
-    ctx = cf->ctx;
-    value = cf->args->elts;
-
-    d = ngx_array_push(directives);
-    if (d == NULL) {
-        return NGX_ERROR;
-    }
-
-    d->directive = value[0];
-    d->file = cf->conf_file->file.name.data;
-    d->line = cf->conf_file->line;
-    d->loc_conf = ctx->loc_conf;
-    d->srv_conf = ctx->srv_conf;
-    d->handler = handler;
-
-    return NGX_OK;
 }
 
 

@@ -38,7 +38,10 @@ ngx_int_t ngx_http_mcp_request_body(ngx_http_request_t *r, ngx_str_t *body);
 
 /* contexts (ngx_http_mcp_ctx.c) */
 
-/* the manner of clients that are not known yet; set before workers start */
+/*
+ * The manner of clients with sessions, and of those that are not known yet;
+ * set before workers start.
+ */
 extern ngx_http_mcp_client_t  *ngx_http_mcp_client_default;
 
 /* return the context of a request, which the first makes; NULL: no memory */

@@ -16,7 +16,8 @@
 #include "ngx_http_mcp_state.h"
 #include "ngx_http_mcp_stream.h"
 #include "ngx_http_mcp_wait.h"
-#include "ngx_http_mcp_list_cache.h"
+#include "ngx_http_mcp_list_refresh.h"
+#include "ngx_http_mcp_manner.h"
 #include "ngx_http_mcp_upstream_message.h"
 
 
@@ -73,7 +74,7 @@ static ngx_mcp_worker_handlers_t  ngx_http_mcp_worker_handlers = {
     ngx_http_mcp_upstream_request_doorbell,
     ngx_http_mcp_shared_interests,
     ngx_http_mcp_pending_delete_send,
-    ngx_http_mcp_list_cache_doorbell,
+    ngx_http_mcp_list_refresh_doorbell,
     ngx_http_mcp_reader_lease
 };
 
@@ -86,6 +87,17 @@ static ngx_http_mcp_answerer_t  *ngx_http_mcp_answerer_table[] = {
     &ngx_http_mcp_call_subscription,
     &ngx_http_mcp_call_local,
     &ngx_http_mcp_call_forward,
+    NULL
+};
+
+
+/* in the order in which an upstream is probed */
+
+static ngx_http_mcp_manner_t  *ngx_http_mcp_manner_table[] = {
+    &ngx_http_mcp_modern,
+    &ngx_http_mcp_legacy,
+    &ngx_http_mcp_rpc,
+    &ngx_http_mcp_events,
     NULL
 };
 
@@ -158,7 +170,7 @@ ngx_http_mcp_init_process(ngx_cycle_t *cycle)
     for (i = 0; i < mmcf->bridges.nelts; i++) {
 
         if (!bridges[i]->duplicate) {
-            ngx_http_mcp_list_cache_start(bridges[i]);
+            ngx_http_mcp_list_refresh_prepare(bridges[i]);
         }
     }
 
@@ -292,6 +304,7 @@ ngx_http_mcp_postconfiguration(ngx_conf_t *cf)
         *h = ngx_http_mcp_batch_handler;
     }
 
+    ngx_http_mcp_manners = ngx_http_mcp_manner_table;
     ngx_http_mcp_answerers = ngx_http_mcp_answerer_table;
     ngx_http_mcp_client_default = &ngx_http_mcp_client_legacy;
     ngx_http_mcp_background_make = ngx_http_mcp_background_request;

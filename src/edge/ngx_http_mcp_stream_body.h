@@ -261,6 +261,12 @@ void ngx_http_mcp_stream_scratch_give(ngx_mcp_memory_t *memory);
 ngx_int_t ngx_http_mcp_stream_write(ngx_http_mcp_stream_t *s, u_char *p,
     size_t len);
 
+/*
+ * Makes an HTTP chunk of *len bytes at p, with HEAD and TAIL bytes of room
+ * around them.  Returns the chunk's begin and sets *len to its size.
+ */
+u_char *ngx_http_mcp_stream_chunk(u_char *p, size_t *len);
+
 /* counts n messages for $mcp_events_sent */
 void ngx_http_mcp_stream_count(ngx_http_mcp_stream_t *s, ngx_uint_t n);
 
@@ -321,12 +327,6 @@ void ngx_http_mcp_stream_finish(ngx_http_mcp_stream_t *s);
 
 
 /* ngx_http_mcp_stream_parked.c */
-
-/*
- * Makes an HTTP chunk of *len bytes at p, with HEAD and TAIL bytes of room
- * around them.  Returns the chunk's begin and sets *len to its size.
- */
-u_char *ngx_http_mcp_stream_chunk(u_char *p, size_t *len);
 
 /*
  * Parks a held stream.  NGX_OK; NGX_DECLINED: it cannot be parked now;

@@ -156,28 +156,6 @@ ngx_http_mcp_parked_write(ngx_http_mcp_stream_t *s, u_char *p, size_t len)
 }
 
 
-u_char *
-ngx_http_mcp_stream_chunk(u_char *p, size_t *len)
-{
-    u_char  *head;
-    u_char   size[NGX_HTTP_MCP_STREAM_HEAD];
-
-    head = ngx_mcp_hex_print(size, *len);
-    *head++ = CR;
-    *head++ = LF;
-
-    p[*len] = CR;
-    p[*len + 1] = LF;
-
-    p -= head - size;
-    ngx_memcpy(p, size, head - size);
-
-    *len += (head - size) + 2;
-
-    return p;
-}
-
-
 static ngx_int_t
 ngx_http_mcp_parked_send(ngx_http_mcp_stream_t *s, u_char *p, size_t len)
 {

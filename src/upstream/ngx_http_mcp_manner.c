@@ -20,7 +20,7 @@ static ngx_uint_t ngx_http_mcp_events_refused(
 
 /* a backend that sends events (mcp_events): a GET stream is all it has */
 
-static ngx_http_mcp_manner_t  ngx_http_mcp_events = {
+ngx_http_mcp_manner_t  ngx_http_mcp_events = {
     .protocol = NGX_HTTP_MCP_EVENTS,
     .kind = NGX_MCP_PROFILE_UNKNOWN,
     .streams = 1,
@@ -29,15 +29,7 @@ static ngx_http_mcp_manner_t  ngx_http_mcp_events = {
 };
 
 
-/* in the order in which an upstream is probed */
-
-static ngx_http_mcp_manner_t  *ngx_http_mcp_manners[] = {
-    &ngx_http_mcp_modern,
-    &ngx_http_mcp_legacy,
-    &ngx_http_mcp_rpc,
-    &ngx_http_mcp_events,
-    NULL
-};
+ngx_http_mcp_manner_t  **ngx_http_mcp_manners;
 
 
 ngx_http_mcp_manner_t *
@@ -75,12 +67,11 @@ ngx_http_mcp_manner_of(ngx_uint_t kind, ngx_uint_t revision,
     if (kind == NGX_MCP_PROFILE_BOTH
         || (kind == NGX_MCP_PROFILE_REFUSED && revision == 0))
     {
-        return stateful ? &ngx_http_mcp_legacy : &ngx_http_mcp_modern;
-    }
+        kind = stateful ? NGX_MCP_PROFILE_LEGACY : NGX_MCP_PROFILE_MODERN;
 
-    if (kind == NGX_MCP_PROFILE_REFUSED) {
-        return revision == NGX_MCP_2026_07_28 ? &ngx_http_mcp_modern
-                                              : &ngx_http_mcp_legacy;
+    } else if (kind == NGX_MCP_PROFILE_REFUSED) {
+        kind = (revision == NGX_MCP_2026_07_28) ? NGX_MCP_PROFILE_MODERN
+                                                : NGX_MCP_PROFILE_LEGACY;
     }
 
     for (manner = ngx_http_mcp_manners; *manner; manner++) {

@@ -9,7 +9,7 @@
  * and ended at upstreams of one kind.  A manner is a table of functions.  All
  * differences between kinds of upstreams are in these functions;
  * ngx_http_mcp_upstream_request.c knows none of the kinds.  To add a kind, add
- * a table, and a line to ngx_http_mcp_manners[].
+ * a table, and a line to ngx_http_mcp_module.c.
  */
 
 #ifndef _NGX_HTTP_MCP_MANNER_H_INCLUDED_
@@ -156,9 +156,13 @@ struct ngx_http_mcp_manner_s {
 };
 
 
+/* in the order of probing, and NULL at the end; set before workers start */
+extern ngx_http_mcp_manner_t  **ngx_http_mcp_manners;
+
 extern ngx_http_mcp_manner_t  ngx_http_mcp_rpc;
 extern ngx_http_mcp_manner_t  ngx_http_mcp_legacy;
 extern ngx_http_mcp_manner_t  ngx_http_mcp_modern;
+extern ngx_http_mcp_manner_t  ngx_http_mcp_events;
 
 
 /*
