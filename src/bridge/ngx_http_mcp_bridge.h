@@ -98,8 +98,9 @@ typedef struct {
                                                 decides what they are offered */
 
     ngx_uint_t                  tools;       /* NGX_HTTP_MCP_TOOL_* */
-    ngx_uint_t                  hidden;      /* built-in tools that hide tools
-                                                of upstreams, as logged */
+    ngx_uint_t                 *hidden;      /* built-in tools that hide tools
+                                                of upstreams, as each worker
+                                                has logged */
     ngx_uint_t                  topics;      /* NGX_HTTP_MCP_TOPICS_* */
     ngx_uint_t                  topic_limit; /* topics of one tenant */
     ngx_str_t                  *tenant;      /* tenant of all clients; NULL:

@@ -1208,8 +1208,8 @@ ngx_http_mcp_list_merge_tool(ngx_http_mcp_list_merge_t *merge, ngx_str_t *raw)
 
     if (builtin) {
 
-        if (!(merge->bridge->hidden & builtin->bit)) {
-            merge->bridge->hidden |= builtin->bit;
+        if (!(*merge->bridge->hidden & builtin->bit)) {
+            *merge->bridge->hidden |= builtin->bit;
 
             ngx_log_error(NGX_LOG_WARN, ngx_cycle->log, 0,
                           "mcp endpoint \"%V\": the built-in tool hides the "

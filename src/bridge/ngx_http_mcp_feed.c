@@ -121,6 +121,7 @@ static const char *ngx_http_mcp_feed_limit(const char *why);
 
 
 ngx_http_mcp_reader_kind_t  ngx_http_mcp_feed_readers = {
+    .number = NGX_HTTP_MCP_READER_FEED,
     .name = ngx_string("feed"),
     .create = ngx_http_mcp_feed_create,
     .held = ngx_http_mcp_feed_held,

@@ -89,20 +89,10 @@ static ngx_http_mcp_shared_handlers_t  ngx_http_mcp_list_refresh_handlers = {
 ngx_int_t
 ngx_http_mcp_list_refresh_init(ngx_mcp_zone_t *zone)
 {
-    ngx_queue_t  *refreshes;
-
-    refreshes = ngx_palloc(ngx_cycle->pool, sizeof(ngx_queue_t));
-    if (refreshes == NULL) {
-        return NGX_ERROR;
-    }
-
-    ngx_queue_init(refreshes);
-
-    zone->ctx[NGX_MCP_CTX_LIST_REFRESHES] = refreshes;
-
     ngx_http_mcp_shared_handlers = &ngx_http_mcp_list_refresh_handlers;
 
-    return NGX_OK;
+    return ngx_mcp_ctx_queues(zone, NGX_MCP_CTX_LIST_REFRESHES, 1)
+           ? NGX_OK : NGX_ERROR;
 }
 
 

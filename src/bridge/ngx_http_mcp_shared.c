@@ -142,6 +142,7 @@ static void ngx_http_mcp_interest_done(ngx_http_mcp_shared_t *us,
 
 
 ngx_http_mcp_reader_kind_t  ngx_http_mcp_shared_readers = {
+    .number = NGX_HTTP_MCP_READER_SHARED,
     .name = ngx_string("own"),
     .create = ngx_http_mcp_shared_create,
     .held = ngx_http_mcp_shared_held,
@@ -603,18 +604,16 @@ ngx_http_mcp_shared_interests(ngx_mcp_zone_t *zone, uint64_t keys)
     ngx_http_mcp_shared_t  *us;
     ngx_http_mcp_reader_t  *reader;
 
-    readers = &ngx_http_mcp_shared_readers.readers;
+    readers = ngx_http_mcp_reader_queue(zone, NGX_HTTP_MCP_READER_SHARED);
 
-    for (q = readers->next ? ngx_queue_head(readers) : readers;
-         q != readers;
+    for (q = ngx_queue_head(readers);
+         q != ngx_queue_sentinel(readers);
          q = ngx_queue_next(q))
     {
         reader = ngx_queue_data(q, ngx_http_mcp_reader_t, queue);
         us = reader->data;
 
-        if (us->bridge->zone == zone
-            && keys & NGX_MCP_RING_KEY(us->ref.block))
-        {
+        if (keys & NGX_MCP_RING_KEY(us->ref.block)) {
             ngx_http_mcp_shared_post(us);
         }
     }

@@ -422,6 +422,8 @@ ngx_http_mcp_merge_endpoint(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf)
         return NGX_CONF_ERROR;
     }
 
+    bridge->hidden = &mlcf->worker->tools_hidden;
+
     if (bridge->logger.len == 0) {
         bridge->logger = mlcf->server_name;
     }

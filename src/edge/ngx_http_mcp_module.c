@@ -144,7 +144,9 @@ ngx_http_mcp_init_process(ngx_cycle_t *cycle)
 
         ngx_http_mcp_state_init_worker(zones[i]);
 
-        if (ngx_http_mcp_stream_init_worker(&zones[i]->zone) != NGX_OK
+        if (ngx_http_mcp_waiter_init(&zones[i]->zone) != NGX_OK
+            || ngx_http_mcp_reader_init_worker(&zones[i]->zone) != NGX_OK
+            || ngx_http_mcp_stream_init_worker(&zones[i]->zone) != NGX_OK
             || ngx_http_mcp_list_refresh_init(&zones[i]->zone) != NGX_OK)
         {
             return NGX_ERROR;

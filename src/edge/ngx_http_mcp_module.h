@@ -118,6 +118,8 @@ typedef struct {
     ngx_pool_cleanup_t         *cleanup;       /* of the results */
     ngx_uint_t                  lists_logged;  /* the log says what
                                                   mcp_list_cache does */
+    ngx_uint_t                  tools_hidden;  /* built-in tools, as logged,
+                                                  that hide others */
 } ngx_http_mcp_endpoint_worker_t;
 
 

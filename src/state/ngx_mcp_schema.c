@@ -130,6 +130,30 @@ ngx_mcp_zone_sessions(ngx_mcp_zone_sh_t *sh)
 }
 
 
+ngx_queue_t *
+ngx_mcp_ctx_queues(ngx_mcp_zone_t *zone, ngx_mcp_ctx_e ctx, ngx_uint_t n)
+{
+    ngx_uint_t    i;
+    ngx_queue_t  *queues;
+
+    queues = zone->ctx[ctx];
+
+    if (queues) {
+        return queues;
+    }
+
+    queues = ngx_pcalloc(ngx_cycle->pool, n * sizeof(ngx_queue_t));
+
+    for (i = 0; queues && i < n; i++) {
+        ngx_queue_init(&queues[i]);
+    }
+
+    zone->ctx[ctx] = queues;
+
+    return queues;
+}
+
+
 static void
 ngx_mcp_zone_outdated(ngx_mcp_zone_t *zone)
 {

@@ -103,6 +103,8 @@ struct ngx_mcp_worker_handlers_s {
 typedef enum {
     NGX_MCP_CTX_PROBES = 0,
     NGX_MCP_CTX_UPDATES,
+    NGX_MCP_CTX_WAITERS,
+    NGX_MCP_CTX_READERS,
     NGX_MCP_CTX_BRIDGES,                       /* array of all */
     NGX_MCP_CTX_FEEDS,
     NGX_MCP_CTX_LIST_CACHE,
@@ -114,6 +116,10 @@ typedef enum {
 
 typedef char  ngx_mcp_ctx_fits[
     NGX_MCP_CTX_MAX <= NGX_MCP_ZONE_CTX ? 1 : -1];
+
+/* data that is n queues; empty ones are made if it is NULL; NULL: no memory */
+ngx_queue_t *ngx_mcp_ctx_queues(ngx_mcp_zone_t *zone, ngx_mcp_ctx_e ctx,
+    ngx_uint_t n);
 
 
 /* the reason for which room was refused */

@@ -53,6 +53,7 @@ static void ngx_http_mcp_listener_ended(ngx_http_mcp_reader_t *reader,
 
 
 ngx_http_mcp_reader_kind_t  ngx_http_mcp_listener_readers = {
+    .number = NGX_HTTP_MCP_READER_LISTENER,
     .wanted = ngx_http_mcp_listener_wanted,
     .request = ngx_http_mcp_listener_request,
     .opened = ngx_http_mcp_listener_opened,
@@ -397,11 +398,7 @@ ngx_http_mcp_listener_doorbell(ngx_mcp_zone_t *zone, uint64_t keys)
     ngx_http_mcp_reader_t    *reader;
     ngx_http_mcp_listener_t  *listener;
 
-    readers = &ngx_http_mcp_listener_readers.readers;
-
-    if (readers->next == NULL) {
-        return;
-    }
+    readers = ngx_http_mcp_reader_queue(zone, NGX_HTTP_MCP_READER_LISTENER);
 
     q = ngx_queue_head(readers);
 
@@ -411,9 +408,7 @@ ngx_http_mcp_listener_doorbell(ngx_mcp_zone_t *zone, uint64_t keys)
         listener = reader->data;
         q = ngx_queue_next(q);
 
-        if (reader->upstream->zone != zone
-            || !(keys & NGX_MCP_RING_KEY(listener->us.block)))
-        {
+        if (!(keys & NGX_MCP_RING_KEY(listener->us.block))) {
             continue;
         }
 

@@ -463,16 +463,9 @@ ngx_http_mcp_probe(ngx_http_mcp_upstream_t *u, ngx_str_t *key,
 
     probe->end = ngx_current_msec + NGX_HTTP_MCP_INITIALIZE_TIME;
 
-    probes = u->zone->ctx[NGX_MCP_CTX_PROBES];
-
+    probes = ngx_mcp_ctx_queues(u->zone, NGX_MCP_CTX_PROBES, 1);
     if (probes == NULL) {
-        probes = ngx_palloc(ngx_cycle->pool, sizeof(ngx_queue_t));
-        if (probes == NULL) {
-            goto failed;
-        }
-
-        ngx_queue_init(probes);
-        u->zone->ctx[NGX_MCP_CTX_PROBES] = probes;
+        goto failed;
     }
 
     ngx_queue_insert_tail(probes, &probe->queue);

@@ -78,6 +78,15 @@ static ngx_uint_t ngx_http_mcp_reader_key_is(ngx_str_t *key, ngx_str_t *kind);
 ngx_http_mcp_reader_kind_t  **ngx_http_mcp_reader_kinds;
 
 
+ngx_int_t
+ngx_http_mcp_reader_init_worker(ngx_mcp_zone_t *zone)
+{
+    return ngx_mcp_ctx_queues(zone, NGX_MCP_CTX_READERS,
+                              NGX_HTTP_MCP_READER_KINDS)
+           ? NGX_OK : NGX_ERROR;
+}
+
+
 void
 ngx_http_mcp_reader_lease(ngx_mcp_zone_t *zone, ngx_str_t *key, ngx_uint_t why)
 {
@@ -126,7 +135,7 @@ ngx_http_mcp_reader_t *
 ngx_http_mcp_reader_find(ngx_mcp_zone_t *zone, ngx_str_t *key)
 {
     uint32_t                      hash;
-    ngx_queue_t                  *q;
+    ngx_queue_t                  *q, *readers;
     ngx_http_mcp_reader_t        *reader;
     ngx_http_mcp_reader_kind_t  **kind;
 
@@ -134,19 +143,19 @@ ngx_http_mcp_reader_find(ngx_mcp_zone_t *zone, ngx_str_t *key)
 
     for (kind = ngx_http_mcp_reader_kinds; *kind; kind++) {
 
-        if ((*kind)->readers.next == NULL || (*kind)->name.len == 0) {
+        if ((*kind)->name.len == 0) {
             continue;
         }
 
-        for (q = ngx_queue_head(&(*kind)->readers);
-             q != ngx_queue_sentinel(&(*kind)->readers);
+        readers = ngx_http_mcp_reader_queue(zone, (*kind)->number);
+
+        for (q = ngx_queue_head(readers);
+             q != ngx_queue_sentinel(readers);
              q = ngx_queue_next(q))
         {
             reader = ngx_queue_data(q, ngx_http_mcp_reader_t, queue);
 
-            if (reader->hash == hash && reader->upstream->zone == zone
-                && ngx_mcp_equal(&reader->key, key))
-            {
+            if (reader->hash == hash && ngx_mcp_equal(&reader->key, key)) {
                 return reader;
             }
         }
@@ -217,10 +226,6 @@ ngx_http_mcp_reader_claim(ngx_http_mcp_reader_kind_t *kind,
 void
 ngx_http_mcp_reader_init(ngx_http_mcp_reader_t *reader)
 {
-    ngx_http_mcp_reader_kind_t  *kind;
-
-    kind = reader->kind;
-
     reader->id.data = reader->id_buf;
 
     ngx_http_mcp_reader_event(&reader->tick, ngx_http_mcp_reader_tick, reader);
@@ -237,11 +242,9 @@ ngx_http_mcp_reader_init(ngx_http_mcp_reader_t *reader)
 
     reader->takeover.cancelable = 0;
 
-    if (kind->readers.next == NULL) {
-        ngx_queue_init(&kind->readers);
-    }
-
-    ngx_queue_insert_tail(&kind->readers, &reader->queue);
+    ngx_queue_insert_tail(ngx_http_mcp_reader_queue(reader->upstream->zone,
+                                                    reader->kind->number),
+                          &reader->queue);
 }
 
 
@@ -1079,29 +1082,26 @@ ngx_http_mcp_reader_save_id(ngx_http_mcp_reader_t *reader)
 void
 ngx_http_mcp_reader_quit(ngx_mcp_zone_t *zone)
 {
-    ngx_msec_t                    hold;
-    ngx_queue_t                  *q;
-    ngx_http_mcp_reader_t        *reader;
-    ngx_http_mcp_reader_kind_t  **kind;
+    ngx_msec_t              hold;
+    ngx_uint_t              i;
+    ngx_queue_t            *q, *readers;
+    ngx_http_mcp_reader_t  *reader;
 
     hold = ngx_mcp_lease_newer(zone) ? NGX_HTTP_MCP_READER_TAKEOVER
                                      : NGX_HTTP_MCP_READER_SHUTDOWN;
 
-    for (kind = ngx_http_mcp_reader_kinds; *kind; kind++) {
+    for (i = 0; i < NGX_HTTP_MCP_READER_KINDS; i++) {
 
-        if ((*kind)->readers.next == NULL) {
-            continue;
-        }
+        readers = ngx_http_mcp_reader_queue(zone, i);
 
-        q = ngx_queue_head(&(*kind)->readers);
+        q = ngx_queue_head(readers);
 
-        while (q != ngx_queue_sentinel(&(*kind)->readers)) {
+        while (q != ngx_queue_sentinel(readers)) {
 
             reader = ngx_queue_data(q, ngx_http_mcp_reader_t, queue);
             q = ngx_queue_next(q);
 
-            if (reader->upstream->zone == zone
-                && !(reader->stays && reader->kind->wanted(reader))
+            if (!(reader->stays && reader->kind->wanted(reader))
                 && !ngx_http_mcp_reader_drain(reader)
                 && !reader->takeover.timer_set)
             {

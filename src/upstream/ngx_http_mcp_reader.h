@@ -46,9 +46,25 @@ typedef enum {
 } ngx_http_mcp_reader_e;
 
 
+/* kinds of readers */
+
+typedef enum {
+    NGX_HTTP_MCP_READER_FEED = 0,
+    NGX_HTTP_MCP_READER_SHARED,
+    NGX_HTTP_MCP_READER_LISTENER,
+    NGX_HTTP_MCP_READER_KINDS
+} ngx_http_mcp_reader_kind_e;
+
+/* this worker's readers of a kind */
+#define ngx_http_mcp_reader_queue(zone, kind)                                 \
+    ((ngx_queue_t *) (zone)->ctx[NGX_MCP_CTX_READERS] + (kind))
+
+
 /* a kind of readers: its handlers */
 
 struct ngx_http_mcp_reader_kind_s {
+
+    ngx_uint_t                number;       /* ngx_http_mcp_reader_kind_e */
 
     /* the first element of keys of leases; empty: this kind has no leases */
     ngx_str_t                 name;
@@ -140,8 +156,6 @@ struct ngx_http_mcp_reader_kind_s {
      */
     void                    (*ended)(ngx_http_mcp_reader_t *reader,
                                 ngx_uint_t how);
-
-    ngx_queue_t               readers;      /* readers of this worker */
 };
 
 
@@ -223,6 +237,9 @@ struct ngx_http_mcp_reader_s {
 
 /* all kinds, the last is NULL; set by the edge before workers start */
 extern ngx_http_mcp_reader_kind_t  **ngx_http_mcp_reader_kinds;
+
+/* makes the queues of a worker that starts; NGX_OK or NGX_ERROR */
+ngx_int_t ngx_http_mcp_reader_init_worker(ngx_mcp_zone_t *zone);
 
 /*
  * The lease with this key changed (handlers->lease; why: flags as

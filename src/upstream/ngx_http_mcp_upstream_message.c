@@ -38,8 +38,6 @@ static ngx_uint_t ngx_http_mcp_update_duplicate(
 static ngx_int_t ngx_http_mcp_update_defer(
     ngx_http_mcp_upstream_request_t *ureq, ngx_mcp_caller_t *caller,
     ngx_str_t *uri, ngx_str_t *text, ngx_pool_t *pool);
-static ngx_queue_t *ngx_http_mcp_update_bucket(ngx_mcp_zone_t *zone,
-    ngx_mcp_ref_t session);
 static void ngx_http_mcp_update_record(ngx_http_mcp_upstream_t *u,
     ngx_str_t *tenant, ngx_str_t *id, ngx_str_t *uri, ngx_mcp_event_t *event);
 static void ngx_http_mcp_update_timeout(ngx_event_t *ev);
@@ -265,10 +263,13 @@ ngx_http_mcp_update_defer(ngx_http_mcp_upstream_request_t *ureq,
     ngx_queue_t            *q, *bucket;
     ngx_http_mcp_update_t  *update;
 
-    bucket = ngx_http_mcp_update_bucket(ureq->upstream->zone, caller->session);
+    bucket = ngx_mcp_ctx_queues(ureq->upstream->zone, NGX_MCP_CTX_UPDATES,
+                                NGX_HTTP_MCP_UPDATE_BUCKETS);
     if (bucket == NULL) {
         return NGX_ERROR;
     }
+
+    bucket += caller->session.block % NGX_HTTP_MCP_UPDATE_BUCKETS;
 
     for (q = ngx_queue_head(bucket);
          q != ngx_queue_sentinel(bucket);
@@ -315,34 +316,6 @@ ngx_http_mcp_update_defer(ngx_http_mcp_upstream_request_t *ureq,
     ngx_add_timer(&update->timer, NGX_MCP_INTEREST_PAIR);
 
     return NGX_AGAIN;
-}
-
-
-/* NULL: no memory */
-
-static ngx_queue_t *
-ngx_http_mcp_update_bucket(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session)
-{
-    ngx_uint_t    i;
-    ngx_queue_t  *buckets;
-
-    buckets = zone->ctx[NGX_MCP_CTX_UPDATES];
-
-    if (buckets == NULL) {
-        buckets = ngx_palloc(ngx_cycle->pool, NGX_HTTP_MCP_UPDATE_BUCKETS
-                                              * sizeof(ngx_queue_t));
-        if (buckets == NULL) {
-            return NULL;
-        }
-
-        for (i = 0; i < NGX_HTTP_MCP_UPDATE_BUCKETS; i++) {
-            ngx_queue_init(&buckets[i]);
-        }
-
-        zone->ctx[NGX_MCP_CTX_UPDATES] = buckets;
-    }
-
-    return &buckets[session.block % NGX_HTTP_MCP_UPDATE_BUCKETS];
 }
 
 

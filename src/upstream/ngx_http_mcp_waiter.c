@@ -11,26 +11,22 @@
 #define NGX_HTTP_MCP_WAITER_BUCKETS  64
 
 
-static ngx_queue_t *ngx_http_mcp_waiter_queue(ngx_uint_t kind, ngx_uint_t n);
+#define ngx_http_mcp_waiter_queue(zone, kind, n)                              \
+    ((ngx_queue_t *) (zone)->ctx[NGX_MCP_CTX_WAITERS]                         \
+     + (kind) * NGX_HTTP_MCP_WAITER_BUCKETS                                   \
+     + (n) % NGX_HTTP_MCP_WAITER_BUCKETS)
+
+
 static void ngx_http_mcp_waiter_timeout(ngx_event_t *ev);
 
 
-static ngx_queue_t  ngx_http_mcp_waiters[NGX_HTTP_MCP_WAIT_KINDS]
-                                        [NGX_HTTP_MCP_WAITER_BUCKETS];
-
-
-static ngx_queue_t *
-ngx_http_mcp_waiter_queue(ngx_uint_t kind, ngx_uint_t n)
+ngx_int_t
+ngx_http_mcp_waiter_init(ngx_mcp_zone_t *zone)
 {
-    ngx_queue_t  *queue;
-
-    queue = &ngx_http_mcp_waiters[kind][n % NGX_HTTP_MCP_WAITER_BUCKETS];
-
-    if (queue->next == NULL) {
-        ngx_queue_init(queue);
-    }
-
-    return queue;
+    return ngx_mcp_ctx_queues(zone, NGX_MCP_CTX_WAITERS,
+                              NGX_HTTP_MCP_WAIT_KINDS
+                              * NGX_HTTP_MCP_WAITER_BUCKETS)
+           ? NGX_OK : NGX_ERROR;
 }
 
 
@@ -59,7 +55,7 @@ ngx_http_mcp_waiter_restart(ngx_http_mcp_waiter_t *w)
 {
     ngx_msec_int_t  left;
 
-    ngx_queue_insert_tail(ngx_http_mcp_waiter_queue(w->kind, w->hash),
+    ngx_queue_insert_tail(ngx_http_mcp_waiter_queue(w->zone, w->kind, w->hash),
                           &w->queue);
 
     if (w->timed) {
@@ -96,23 +92,11 @@ ngx_http_mcp_waiter_wake(ngx_mcp_zone_t *zone, ngx_uint_t kind, uint64_t keys)
 
     for (n = 0; keys; n++, keys >>= 1) {
 
-        if (!(keys & 1)) {
-            continue;
-        }
+        queue = ngx_http_mcp_waiter_queue(zone, kind, n);
 
-        queue = ngx_http_mcp_waiter_queue(kind, n);
-
-        q = ngx_queue_head(queue);
-
-        while (q != ngx_queue_sentinel(queue)) {
-
-            w = ngx_queue_data(q, ngx_http_mcp_waiter_t, queue);
-            q = ngx_queue_next(q);
-
-            if (w->zone == zone) {
-                ngx_queue_remove(&w->queue);
-                ngx_queue_insert_tail(&woken, &w->queue);
-            }
+        if (keys & 1 && !ngx_queue_empty(queue)) {
+            ngx_queue_add(&woken, queue);
+            ngx_queue_init(queue);
         }
     }
 
@@ -145,22 +129,12 @@ ngx_http_mcp_waiter_timeout(ngx_event_t *ev)
 ngx_uint_t
 ngx_http_mcp_waiter_any(ngx_mcp_zone_t *zone, ngx_uint_t kind)
 {
-    ngx_uint_t              n;
-    ngx_queue_t            *q, *queue;
-    ngx_http_mcp_waiter_t  *w;
+    ngx_uint_t  n;
 
     for (n = 0; n < NGX_HTTP_MCP_WAITER_BUCKETS; n++) {
-        queue = ngx_http_mcp_waiter_queue(kind, n);
 
-        for (q = ngx_queue_head(queue);
-             q != ngx_queue_sentinel(queue);
-             q = ngx_queue_next(q))
-        {
-            w = ngx_queue_data(q, ngx_http_mcp_waiter_t, queue);
-
-            if (w->zone == zone) {
-                return 1;
-            }
+        if (!ngx_queue_empty(ngx_http_mcp_waiter_queue(zone, kind, n))) {
+            return 1;
         }
     }
 
