@@ -34,37 +34,6 @@ static ngx_http_output_header_filter_pt  ngx_http_mcp_next_header_filter;
 static ngx_http_output_body_filter_pt    ngx_http_mcp_next_body_filter;
 
 
-ngx_int_t
-ngx_http_mcp_header(ngx_http_request_t *r, const char *name, ngx_str_t *value)
-{
-    ngx_table_elt_t  *h;
-
-    h = ngx_http_mcp_header_push(&r->headers_out.headers);
-    if (h == NULL) {
-        return NGX_ERROR;
-    }
-
-    h->key.data = (u_char *) name;
-    h->key.len = ngx_strlen(name);
-    h->value = *value;
-
-    return NGX_OK;
-}
-
-
-ngx_int_t
-ngx_http_mcp_header_text(ngx_http_request_t *r, const char *name,
-    const char *text)
-{
-    ngx_str_t  value;
-
-    value.data = (u_char *) text;
-    value.len = ngx_strlen(text);
-
-    return ngx_http_mcp_header(r, name, &value);
-}
-
-
 /* returns the revision of MCP whose format an error body has */
 
 static ngx_uint_t

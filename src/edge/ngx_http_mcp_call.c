@@ -397,6 +397,18 @@ ngx_http_mcp_call_limit_key(ngx_http_mcp_call_t *call, const char *name,
 }
 
 
+void
+ngx_http_mcp_call_audience(ngx_http_mcp_call_t *call,
+    ngx_http_mcp_upstream_request_t *ureq, ngx_http_mcp_audience_t *audience)
+{
+    ngx_memzero(audience, sizeof(ngx_http_mcp_audience_t));
+
+    audience->tenant = call->ctx->caller.tenant;
+    audience->session = ureq->session.len ? ureq->session
+                                          : call->ctx->caller.session_id;
+}
+
+
 /* gives the call a number by which the doorbell finds it; 0: no number */
 
 static ngx_int_t

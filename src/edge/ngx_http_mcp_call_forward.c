@@ -296,18 +296,6 @@ ngx_http_mcp_forward_create(ngx_http_mcp_call_t *call,
 
 
 void
-ngx_http_mcp_call_audience(ngx_http_mcp_call_t *call,
-    ngx_http_mcp_upstream_request_t *ureq, ngx_http_mcp_audience_t *audience)
-{
-    ngx_memzero(audience, sizeof(ngx_http_mcp_audience_t));
-
-    audience->tenant = call->ctx->caller.tenant;
-    audience->session = ureq->session.len ? ureq->session
-                                          : call->ctx->caller.session_id;
-}
-
-
-void
 ngx_http_mcp_call_caller(ngx_http_mcp_call_t *call,
     ngx_http_mcp_upstream_request_t *ureq)
 {

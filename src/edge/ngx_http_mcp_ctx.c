@@ -98,6 +98,17 @@ failed:
 }
 
 
+ngx_int_t
+ngx_http_mcp_suspend(ngx_http_request_t *r, ngx_http_event_handler_pt reading)
+{
+    r->main->count++;
+    r->read_event_handler = reading;
+    r->write_event_handler = ngx_http_request_empty_handler;
+
+    return NGX_DONE;
+}
+
+
 void
 ngx_http_mcp_verify_session(ngx_http_mcp_ctx_t *ctx)
 {

@@ -24,19 +24,19 @@ ngx_int_t ngx_http_mcp_preaccess_handler(ngx_http_request_t *r);
 ngx_int_t ngx_http_mcp_content_handler(ngx_http_request_t *r);
 
 /*
- * Keeps a request without an answer yet, for the content handler to return;
- * reading: is called while the client may leave.
- */
-ngx_int_t ngx_http_mcp_suspend(ngx_http_request_t *r,
-    ngx_http_event_handler_pt reading);
-
-/*
  * Sets *body to the body that was read, in one piece, which may be a copy in
  * r->pool.  NGX_OK or NGX_ERROR.
  */
 ngx_int_t ngx_http_mcp_request_body(ngx_http_request_t *r, ngx_str_t *body);
 
 /* contexts (ngx_http_mcp_ctx.c) */
+
+/*
+ * Keeps a request without an answer yet, for the content handler to return;
+ * reading: is called while the client may leave.
+ */
+ngx_int_t ngx_http_mcp_suspend(ngx_http_request_t *r,
+    ngx_http_event_handler_pt reading);
 
 /*
  * The manner of clients with sessions, and of those that are not known yet;
@@ -236,12 +236,6 @@ ngx_int_t ngx_http_mcp_refuse_unprobed(ngx_http_request_t *r, ngx_str_t *id,
  */
 ngx_int_t ngx_http_mcp_copy_headers(ngx_http_request_t *r,
     ngx_http_mcp_exchange_t *x);
-
-/* add a response header; value is not copied; NGX_OK or NGX_ERROR */
-ngx_int_t ngx_http_mcp_header(ngx_http_request_t *r, const char *name,
-    ngx_str_t *value);
-ngx_int_t ngx_http_mcp_header_text(ngx_http_request_t *r, const char *name,
-    const char *text);
 
 /* installs the filters for exchanges, answers and refusals of nginx itself */
 void ngx_http_mcp_filter_init(void);

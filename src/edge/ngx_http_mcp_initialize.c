@@ -16,6 +16,7 @@
 #include "ngx_http_mcp_offer.h"
 #include "ngx_http_mcp_profiles.h"
 #include "ngx_http_mcp_upstream_message.h"
+#include "ngx_http_mcp_output.h"
 
 
 /* bytes of params that are kept, to begin upstream sessions with them */

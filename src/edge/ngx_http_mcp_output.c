@@ -34,6 +34,37 @@ ngx_str_t  ngx_http_mcp_type_json = ngx_string("application/json");
 
 
 ngx_int_t
+ngx_http_mcp_header(ngx_http_request_t *r, const char *name, ngx_str_t *value)
+{
+    ngx_table_elt_t  *h;
+
+    h = ngx_http_mcp_header_push(&r->headers_out.headers);
+    if (h == NULL) {
+        return NGX_ERROR;
+    }
+
+    h->key.data = (u_char *) name;
+    h->key.len = ngx_strlen(name);
+    h->value = *value;
+
+    return NGX_OK;
+}
+
+
+ngx_int_t
+ngx_http_mcp_header_text(ngx_http_request_t *r, const char *name,
+    const char *text)
+{
+    ngx_str_t  value;
+
+    value.data = (u_char *) text;
+    value.len = ngx_strlen(text);
+
+    return ngx_http_mcp_header(r, name, &value);
+}
+
+
+ngx_int_t
 ngx_http_mcp_output(ngx_http_request_t *r, ngx_chain_t *out)
 {
     ngx_int_t            rc;

@@ -18,6 +18,12 @@
 #include "ngx_http_mcp_module.h"
 
 
+/* add a response header; value is not copied; NGX_OK or NGX_ERROR */
+ngx_int_t ngx_http_mcp_header(ngx_http_request_t *r, const char *name,
+    ngx_str_t *value);
+ngx_int_t ngx_http_mcp_header_text(ngx_http_request_t *r, const char *name,
+    const char *text);
+
 /*
  * Do the same as ngx_http_send_header() and ngx_http_output_filter(), but
  * return NGX_OK instead of NGX_AGAIN; r->connection->buffered says what is

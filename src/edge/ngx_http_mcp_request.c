@@ -10,6 +10,7 @@
 #include "ngx_http_mcp_module.h"
 #include "ngx_http_mcp_edge.h"
 #include "ngx_http_mcp_client.h"
+#include "ngx_http_mcp_output.h"
 
 
 #define NGX_HTTP_MCP_BODY_IN_MEMORY  (64 * 1024 * 1024)
@@ -218,17 +219,6 @@ ngx_http_mcp_content_handler(ngx_http_request_t *r)
     default: /* NGX_HTTP_DELETE */
         return ctx->client->delete(r, ctx);
     }
-}
-
-
-ngx_int_t
-ngx_http_mcp_suspend(ngx_http_request_t *r, ngx_http_event_handler_pt reading)
-{
-    r->main->count++;
-    r->read_event_handler = reading;
-    r->write_event_handler = ngx_http_request_empty_handler;
-
-    return NGX_DONE;
 }
 
 
