@@ -131,6 +131,15 @@ my %tools = (
                               qw(debug info warning error)),
                 result($r, { done => 1 }));
     },
+    # the same in an array, as servers of 2025-03-26 may send it
+    array => sub {
+        my ($r) = @_;
+        return [json => [
+            (map { notification('message', { level => $_, data => $_ }) }
+             qw(info warning)),
+            Mcp::Upstream::result($r, { done => 1 }),
+            notification('message', { level => 'error', data => 'late' })]];
+    },
     plain => sub { return { content => [] } },
 );
 
@@ -312,6 +321,31 @@ for my $version (qw(2025-03-26 2025-06-18 2025-11-25)) {
     is_deeply([map { $_->{params}{level} || 'result' }
                @{ $r->{http}{messages} }], [qw(warning error result)],
               'from this level on');
+}
+
+
+# an answer that is an array
+
+for my $path ('/mcp', '/rpc') {
+    for my $accept ('application/json, text/event-stream',
+                    'application/json')
+    {
+        my $s = $t->session(path => $path, accept => $accept);
+        my $r = $s->call('tools/call', { name => 'array' });
+        my @m = @{ $r->{http}{messages} };
+        my $get = $s->open_get;
+
+        is_deeply($r->{result}, { done => 1 }, "$path, $accept: an array");
+
+        push @m, map { $get->method('notifications/message')->{json} } 1, 2
+            if $accept !~ /event/;
+
+        is_deeply([map { $_->{params}{level} || 'result' } @m],
+                  $accept =~ /event/ ? [qw(info warning result)]
+                                     : [qw(result info warning)],
+                  'has what is before its answer');
+        $s->delete;
+    }
 }
 
 

@@ -75,9 +75,12 @@ my @faults = (
     ['more than JSON' => 502, -32603, sub {
         [http => 200, { 'Content-Type' => 'application/json' },
          ok_json($_[0]) . '{}'] }],
-    ['an array of two' => 502, -32603, sub {
-        [http => 200, { 'Content-Type' => 'application/json' },
-         '[' . ok_json($_[0]) . ',' . ok_json($_[0]) . ']'] }],
+    ['an array without an answer' => 502, -32603, sub {
+        [json => [notification('x'), notification('y')]] }],
+    ['an empty array' => 502, -32603, sub { [json => []] }],
+    ['an array of more than 128' => 502, -32603, sub {
+        [json => [Mcp::Upstream::result($_[0], { content => [] }), (1) x 128]]
+    }],
     ['another id' => 502, -32603, sub {
         [json => { jsonrpc => '2.0', id => 'other', result => {} }] }],
     ['no id' => 502, -32603, sub {
@@ -146,7 +149,13 @@ my @faults = (
         ([head => 200, { 'Content-Type' => 'application/json' }],
          [part => '[' . ' ' x 200_000 . ok_json($_[0]) . ']'],
          [end =>]) }],
-    ['a large array of two' => 502, -32603, sub {
+    ['an array of two' => 200, 'ok', sub {
+        [http => 200, { 'Content-Type' => 'application/json' },
+         '[' . ok_json($_[0]) . ',' . ok_json($_[0], n => 2) . ']'] }],
+    ['an array of 128' => 200, 'ok', sub {
+        [json => [(notification('x')) x 127,
+                  Mcp::Upstream::result($_[0], { content => [] })]] }],
+    ['a large array of two' => 200, 'ok', sub {
         [http => 200, { 'Content-Type' => 'application/json' },
          '[' . ' ' x 200_000 . ok_json($_[0]) . ',{}]'] }],
     ['the id as a string, large, without a length' => 200, 'ok', sub {

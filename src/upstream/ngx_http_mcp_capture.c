@@ -10,6 +10,10 @@
 #include "ngx_http_mcp_capture.h"
 
 
+/* messages that are taken from an array: all of them in one turn */
+#define NGX_HTTP_MCP_CAPTURE_ARRAY  128
+
+
 static ngx_uint_t ngx_http_mcp_capture_feed(ngx_http_mcp_exchange_t *x,
     ngx_http_request_t *r);
 static void ngx_http_mcp_capture_log_type(ngx_http_mcp_exchange_t *x,
@@ -54,14 +58,16 @@ static void ngx_http_mcp_capture_refusal(ngx_http_mcp_exchange_t *x,
     ngx_str_t *text);
 static void ngx_http_mcp_capture_quote(ngx_http_mcp_exchange_t *x,
     ngx_str_t *text);
-static void ngx_http_mcp_capture_single(ngx_http_mcp_exchange_t *x,
-    ngx_str_t *text);
 static void ngx_http_mcp_capture_id(ngx_http_mcp_exchange_t *x,
     ngx_str_t *text);
 static ngx_int_t ngx_http_mcp_capture_zeros(u_char *p, u_char *last);
 static void ngx_http_mcp_capture_whole(ngx_http_mcp_exchange_t *x,
     ngx_str_t *text);
 static void ngx_http_mcp_capture_message(ngx_http_mcp_exchange_t *x,
+    ngx_str_t *text);
+static void ngx_http_mcp_capture_array(ngx_http_mcp_exchange_t *x,
+    ngx_str_t *text);
+static void ngx_http_mcp_capture_deliver(ngx_http_mcp_exchange_t *x,
     ngx_str_t *text);
 static void ngx_http_mcp_capture_finish(ngx_http_mcp_exchange_t *x);
 static void ngx_http_mcp_capture_bad(ngx_http_mcp_exchange_t *x);
@@ -979,32 +985,6 @@ ngx_http_mcp_capture_skipped(ngx_http_mcp_exchange_t *x, ngx_uint_t skipped)
 
 
 /*
- * Takes the only message out of an array.  Servers that treat each request as
- * a batch send such arrays.
- */
-
-static void
-ngx_http_mcp_capture_single(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
-{
-    ngx_str_t  rest, first, second;
-
-    rest = *text;
-
-    if (ngx_mcp_json_element(&rest, &first) != NGX_OK
-        || ngx_mcp_json_element(&rest, &second) != NGX_DONE)
-    {
-        return;
-    }
-
-    *text = first;
-
-    /* cannot fail: the element is a part of a valid text */
-
-    (void) ngx_mcp_json_scan(x->scan, text);
-}
-
-
-/*
  * If the request's id was a number and the answer has it as a string ("7") or
  * as a fraction (7.0), makes it the same number again.
  */
@@ -1107,14 +1087,61 @@ ngx_http_mcp_capture_message(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
         return;
     }
 
-    if (x->scan->type == NGX_MCP_JSON_ARRAY) {
-        ngx_http_mcp_capture_single(x, text);
-    }
-
-    ngx_http_mcp_capture_id(x, text);
-
     x->delivered = 1;
 
+    if (x->scan->type == NGX_MCP_JSON_ARRAY) {
+        ngx_http_mcp_capture_array(x, text);
+
+    } else {
+        ngx_http_mcp_capture_deliver(x, text);
+    }
+}
+
+
+/*
+ * Delivers the messages of an array one by one, as those of a stream.  Servers
+ * of 2025-03-26 may send such arrays.
+ */
+
+static void
+ngx_http_mcp_capture_array(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
+{
+    ngx_str_t   rest, message;
+    ngx_uint_t  n;
+
+    rest = *text;
+
+    for (n = 0; ngx_mcp_json_element(&rest, &message) == NGX_OK; n++) {
+        /* void */
+    }
+
+    if (n > NGX_HTTP_MCP_CAPTURE_ARRAY) {
+        ngx_log_error(x->level, x->r->connection->log, 0,
+                      "mcp upstream \"%V\" sent an array of %ui messages, over "
+                      "the limit of %d", &x->name, n,
+                      NGX_HTTP_MCP_CAPTURE_ARRAY);
+
+        ngx_http_mcp_capture_stop(x, NGX_HTTP_MCP_BAD);
+        return;
+    }
+
+    rest = *text;
+
+    while (!x->stop && ngx_mcp_json_element(&rest, &message) == NGX_OK) {
+
+        /* cannot fail: the element is a part of a valid text */
+
+        (void) ngx_mcp_json_scan(x->scan, &message);
+
+        ngx_http_mcp_capture_deliver(x, &message);
+    }
+}
+
+
+static void
+ngx_http_mcp_capture_deliver(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
+{
+    ngx_http_mcp_capture_id(x, text);
     ngx_http_mcp_capture_refusal(x, text);
 
     if (x->status >= NGX_HTTP_SPECIAL_RESPONSE) {
