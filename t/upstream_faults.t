@@ -265,6 +265,12 @@ my $up = Mcp::Upstream->new(Mcp::Upstream::mcp(
         return ([head => 200, { 'Content-Type' => 'application/json' }],
                 [part => substr($text, 0, -50) . "\x01}}"], [end =>]);
     },
+    'sized/other' => sub {
+        my ($r) = @_;
+        return [http => 200, { 'Content-Type' => 'application/json' },
+                '{"result":{"x":"' . 'x' x $r->{json}{params}{size}
+                . '"},"jsonrpc":"2.0","id":"behind"}'];
+    },
     'sized/sse' => sub {
         my ($r) = @_;
         return ([sse => {}], [event => Mcp::Upstream::result($r, {
@@ -664,6 +670,21 @@ for my $method (qw(sized/cut sized/bad)) {
 
     is($size{mcp}->call($method, { size => 300_000 })->{http}{status}, 502,
        "$method, large: likewise");
+}
+
+# another id behind a large result
+
+for my $accept ('application/json', 'text/event-stream') {
+    $from = length $t->log;
+    $s = $t->session(accept => $accept);
+    $r = $s->post($s->message('sized/other', { size => 300_000 }));
+
+    ok($accept =~ /json/ ? $r->{truncated}
+                         : $r->{json}{error}{code} == -32603,
+       "$accept: a large answer with another id at its end is none");
+    like(join("\n", log_since($from)),
+         qr/answered with id "behind" instead of with id \d/, 'says the log');
+    $s->delete;
 }
 
 $_->delete for values %size;

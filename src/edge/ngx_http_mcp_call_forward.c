@@ -48,8 +48,8 @@ typedef struct {
                                              is */
     ngx_str_t                 buffer;     /* room for an answer in pieces */
     size_t                    size;       /* of them so far */
-    ngx_uint_t                begun;      /* the first piece has come */
-    ngx_uint_t                stray;      /* and has another id */
+    size_t                    seen;       /* bytes of pieces so far */
+    ngx_uint_t                stray;      /* the answer has another id */
 
     ngx_http_mcp_exchange_t  *answer;     /* whose headers the answer has */
     ngx_uint_t                logged;     /* the log has what was wrong */
@@ -1069,8 +1069,7 @@ ngx_http_mcp_forward_piece(ngx_http_mcp_upstream_request_t *ureq,
     call = ureq->data;
     forward = call->data;
 
-    if (!forward->begun && in) {
-        forward->begun = 1;
+    if (in && !forward->stray) {
         forward->stray = ngx_http_mcp_forward_stray(call, in->buf);
     }
 
@@ -1121,13 +1120,15 @@ ngx_http_mcp_forward_piece(ngx_http_mcp_upstream_request_t *ureq,
 
 
 /*
- * Returns whether the first piece, in b, has another id than that of the
- * request; a later id is not checked.  A client may take "1" or 1.0 for 1.
+ * Returns whether the next piece, in b, has another id than that of the
+ * request; one in two pieces is not checked.  A client may take "1" or 1.0 for
+ * 1.
  */
 
 static ngx_uint_t
 ngx_http_mcp_forward_stray(ngx_http_mcp_call_t *call, ngx_buf_t *b)
 {
+    size_t                   before;
     ngx_str_t                id, value, *own;
     ngx_mcp_span_t          *span;
     ngx_http_mcp_forward_t  *forward;
@@ -1135,14 +1136,17 @@ ngx_http_mcp_forward_stray(ngx_http_mcp_call_t *call, ngx_buf_t *b)
     forward = call->data;
     span = &forward->ureq.x->scan->members[NGX_MCP_PATH_ID];
 
+    before = forward->seen;
+    forward->seen += b->last - b->pos;
+
     if ((span->type != NGX_MCP_JSON_STRING && span->type != NGX_MCP_JSON_NUMBER)
         || span->end <= span->start
-        || (off_t) span->end >= b->last - b->pos)
+        || span->start < before || span->end >= forward->seen)
     {
         return 0;
     }
 
-    id.data = b->pos + span->start;
+    id.data = b->pos + (span->start - before);
     id.len = span->end - span->start;
 
     own = forward->ureq.minted.len ? &forward->ureq.minted : &call->message->id;
