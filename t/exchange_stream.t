@@ -976,8 +976,9 @@ for my $o ([version => '2025-06-18'], [version => '2025-11-25'],
     my $sse = $s->stream('tools/call', { name => 'early and late' },
                          conn => $conn);
 
+    is($sse->headers->{connection}, 'close', 'let poll: it is told so');
     $sse->drain(3);
-    ok($sse->ended && !$sse->cut, 'let poll: its stream ends');
+    ok($sse->ended && !$sse->cut, 'its stream ends');
 
     ok((wait_for { $conn->fill(0.1) if $conn->alive; !$conn->alive }),
        'and its connection takes no other request');

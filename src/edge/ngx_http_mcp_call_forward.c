@@ -596,17 +596,24 @@ ngx_http_mcp_forward_streams(ngx_http_mcp_upstream_request_t *ureq)
 static void
 ngx_http_mcp_forward_paused(ngx_http_mcp_upstream_request_t *ureq)
 {
+    ngx_uint_t            resumes;
     ngx_http_mcp_ctx_t   *ctx;
     ngx_http_mcp_call_t  *call;
 
     call = ureq->data;
     ctx = call->ctx;
 
+    resumes = (ctx->accept & NGX_HTTP_MCP_ACCEPT_SSE && ctx->client->resumes
+               && ctx->caller.revision >= ctx->client->resumes);
+
+    if (resumes && !call->r->header_sent) {
+        /* the call keeps the connection */
+        call->r->keepalive = 0;
+    }
+
     ngx_http_mcp_call_open_stream(call);
 
-    if (ctx->stream && ctx->client->resumes
-        && ctx->caller.revision >= ctx->client->resumes)
-    {
+    if (ctx->stream && resumes) {
         ngx_http_mcp_stream_close(ctx->stream, NGX_MCP_COUNTER_STREAMS_DONE);
     }
 }
