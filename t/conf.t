@@ -70,6 +70,25 @@ unlike($text, qr/\[(?:warn|error|notice)\]/, 'without a word')
     or diag($text);
 
 
+# what answers before an endpoint is noted
+
+for my $line ('return 404;', 'return 301 /x;', 'try_files /x =404;') {
+    my ($what) = $line =~ /^(\w+)/;
+
+    ($code, $text) = check(location => $line);
+    is($code, 0, "$line beside an endpoint") or diag($text);
+    like($text, qr/\[warn\] "$what" in .*nginx\.conf:\d+ .*; move "$what" to/,
+         'is noted');
+}
+
+for my $line ('if ($arg_x) { return 404; }', 'set $x 1;',
+              'rewrite ^/x /y last;')
+{
+    unlike((check(location => $line))[1], qr/answers instead/,
+           "$line is not");
+}
+
+
 # wrong values
 
 refused(http => $_, qr/write "mcp_zone zone=NAME:SIZE/)

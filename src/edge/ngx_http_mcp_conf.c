@@ -35,6 +35,8 @@ static void ngx_http_mcp_conf_old_zones(ngx_conf_t *cf,
     ngx_http_mcp_main_conf_t *mmcf);
 static ngx_int_t ngx_http_mcp_conf_handlers(ngx_conf_t *cf,
     ngx_http_mcp_main_conf_t *mmcf);
+static void ngx_http_mcp_conf_warn_preempted(ngx_conf_t *cf,
+    ngx_http_mcp_directive_t *d);
 static void ngx_http_mcp_conf_offers(ngx_http_mcp_loc_conf_t *mlcf);
 static void ngx_http_mcp_conf_first(ngx_http_mcp_main_conf_t *mmcf,
     ngx_http_mcp_upstream_t *u);
@@ -803,6 +805,7 @@ ngx_http_mcp_conf_handlers(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf)
         clcf = d[i].loc_conf[ngx_http_core_module.ctx_index];
 
         if (clcf->handler == d[i].handler) {
+            ngx_http_mcp_conf_warn_preempted(cf, &d[i]);
             continue;
         }
 
@@ -814,6 +817,48 @@ ngx_http_mcp_conf_handlers(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf)
     }
 
     return NGX_OK;
+}
+
+
+/*
+ * Warns of "return" and "try_files", which answer first.  Their modules keep a
+ * pointer first: to codes, the first of which may be that of "return", and to
+ * the files.
+ */
+
+static void
+ngx_http_mcp_conf_warn_preempted(ngx_conf_t *cf, ngx_http_mcp_directive_t *d)
+{
+    const char    *other;
+    ngx_array_t   *codes;
+    ngx_module_t  *module;
+
+    other = NULL;
+
+    module = ngx_http_mcp_access_module(cf, "ngx_http_try_files_module");
+
+    if (module && *(void **) d->loc_conf[module->ctx_index]) {
+        other = "try_files";
+    }
+
+    module = ngx_http_mcp_access_module(cf, "ngx_http_rewrite_module");
+
+    if (module) {
+        codes = *(ngx_array_t **) d->loc_conf[module->ctx_index];
+
+        if (codes && *(ngx_http_script_code_pt *) codes->elts
+                     == ngx_http_script_return_code)
+        {
+            other = "return";
+        }
+    }
+
+    if (other) {
+        ngx_log_error(NGX_LOG_WARN, cf->log, 0,
+                      "\"%s\" in the location of \"%V\" in %s:%ui answers "
+                      "instead of it; move \"%s\" to another location",
+                      other, &d->directive, d->file, d->line, other);
+    }
 }
 
 
