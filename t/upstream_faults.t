@@ -674,14 +674,18 @@ for my $method (qw(sized/cut sized/bad)) {
 
 # another id behind a large result
 
-for my $accept ('application/json', 'text/event-stream') {
+for (['application/json', 300_000], ['text/event-stream', 300_000],
+     ['application/json', 3_000_000, rcvbuf => 4096])
+{
+    my ($accept, $size, @slow) = @$_;
+
     $from = length $t->log;
     $s = $t->session(accept => $accept);
-    $r = $s->post($s->message('sized/other', { size => 300_000 }));
+    $r = $s->post($s->message('sized/other', { size => $size }), @slow);
 
     ok($accept =~ /json/ ? $r->{truncated}
                          : $r->{json}{error}{code} == -32603,
-       "$accept: a large answer with another id at its end is none");
+       "$accept, $size: a large answer with another id at its end is none");
     like(join("\n", log_since($from)),
          qr/answered with id "behind" instead of with id \d/, 'says the log');
     $s->delete;

@@ -1069,6 +1069,7 @@ static ngx_int_t
 ngx_http_mcp_forward_piece(ngx_http_mcp_upstream_request_t *ureq,
     ngx_chain_t *in, ngx_uint_t last)
 {
+    ngx_int_t                rc;
     ngx_chain_t             *cl;
     ngx_http_mcp_call_t     *call;
     ngx_http_mcp_forward_t  *forward;
@@ -1102,7 +1103,14 @@ ngx_http_mcp_forward_piece(ngx_http_mcp_upstream_request_t *ureq,
         && !ngx_http_mcp_list_filtered(call->ctx, call->message)
         && ngx_http_mcp_forward_passes(call))
     {
-        return ngx_http_mcp_forward_pass(call, in, last);
+        rc = ngx_http_mcp_forward_pass(call, in, last);
+
+        if (rc == NGX_AGAIN && in) {
+            /* the piece will come again */
+            forward->seen -= in->buf->last - in->buf->pos;
+        }
+
+        return rc;
     }
 
     if (ngx_http_mcp_forward_buffer(call, in) != NGX_OK) {
