@@ -194,28 +194,30 @@ static ngx_http_mcp_param_t  ngx_http_mcp_status_params[] = {
 };
 
 
-/* set functions that read one value, and check a number */
+/* directives with one value, of which a number is checked */
 
-#define NGX_HTTP_MCP_SET(name, set, post, least, most, advice)                \
+#define NGX_HTTP_MCP_SET(name, set, least, most, advice)                      \
     static ngx_http_mcp_set_t  ngx_http_mcp_set_ ## name =                    \
-        { set, post, NULL, least, most, advice, 0 }
+        { set, NULL, NULL, least, most, advice, 0 }
 
-NGX_HTTP_MCP_SET(flag, ngx_conf_set_flag_slot, NULL, 0, 0, NULL);
-NGX_HTTP_MCP_SET(text, ngx_conf_set_str_slot, NULL, 0, 0, NULL);
-NGX_HTTP_MCP_SET(value, ngx_http_set_complex_value_slot, NULL, 0, 0, NULL);
-NGX_HTTP_MCP_SET(time, ngx_conf_set_msec_slot, NULL, 0, NGX_MAX_INT_T_VALUE,
+NGX_HTTP_MCP_SET(flag, ngx_conf_set_flag_slot, 0, 0, NULL);
+NGX_HTTP_MCP_SET(text, ngx_conf_set_str_slot, 0, 0, NULL);
+NGX_HTTP_MCP_SET(value, ngx_http_set_complex_value_slot, 0, 0, NULL);
+NGX_HTTP_MCP_SET(time, ngx_conf_set_msec_slot, 0, NGX_MAX_INT_T_VALUE,
                  "a time, for example \"30s\"");
-NGX_HTTP_MCP_SET(time_above_0, ngx_conf_set_msec_slot, NULL, 1,
-                 NGX_MAX_INT_T_VALUE, "a time above 0, for example \"30s\"");
-NGX_HTTP_MCP_SET(size, ngx_conf_set_size_slot, NULL, 1, NGX_MAX_INT_T_VALUE,
+NGX_HTTP_MCP_SET(time_above_0, ngx_conf_set_msec_slot, 1, NGX_MAX_INT_T_VALUE,
+                 "a time above 0, for example \"30s\"");
+NGX_HTTP_MCP_SET(size, ngx_conf_set_size_slot, 1, NGX_MAX_INT_T_VALUE,
                  "a size above 0 in k or m, for example \"64k\"");
-NGX_HTTP_MCP_SET(number, ngx_conf_set_num_slot, NULL, 1, 1000000,
+NGX_HTTP_MCP_SET(number, ngx_conf_set_num_slot, 1, 1000000,
                  "a number from 1 to 1000000");
 
-NGX_HTTP_MCP_SET(server_info, ngx_http_mcp_conf_server_info, NULL, 0, 0, NULL);
-NGX_HTTP_MCP_SET(allowed_origins, ngx_http_mcp_conf_allowed_origins, NULL, 0, 0,
+/* directives that have a function */
+
+NGX_HTTP_MCP_SET(server_info, ngx_http_mcp_conf_server_info, 0, 0, NULL);
+NGX_HTTP_MCP_SET(allowed_origins, ngx_http_mcp_conf_allowed_origins, 0, 0,
                  NULL);
-NGX_HTTP_MCP_SET(list_cache, ngx_http_mcp_conf_list_cache, NULL, 0, 0, NULL);
+NGX_HTTP_MCP_SET(list_cache, ngx_http_mcp_conf_list_cache, 0, 0, NULL);
 
 /* those that may be repeated */
 

@@ -138,7 +138,8 @@ struct ngx_http_mcp_loc_conf_s {
                                                  in a location inside */
     ngx_uint_t                  warned;       /* of a directive without use */
     uint64_t                    written;      /* directives that are here; bits
-                                                 by ngx_http_mcp_commands */
+                                                 by ngx_http_mcp_commands, which
+                                                 has room for 64 */
     ngx_http_mcp_loc_conf_t    *outer;        /* location around this one */
 
     ngx_mcp_zone_t             *zone;
