@@ -107,7 +107,7 @@ static void ngx_http_mcp_feed_gap(ngx_http_mcp_reader_t *reader,
     const char *why);
 static void ngx_http_mcp_feed_gap_topic(ngx_http_mcp_feed_stream_t *fs,
     ngx_str_t *tenant, const char *why);
-static void ngx_http_mcp_feed_broken(ngx_http_mcp_reader_t *reader);
+static void ngx_http_mcp_feed_disconnected(ngx_http_mcp_reader_t *reader);
 static void ngx_http_mcp_feed_stopped(ngx_http_mcp_reader_t *reader);
 static void ngx_http_mcp_feed_ended(ngx_http_mcp_reader_t *reader,
     ngx_uint_t how);
@@ -131,7 +131,7 @@ ngx_http_mcp_reader_kind_t  ngx_http_mcp_feed_readers = {
     .opened = ngx_http_mcp_feed_opened,
     .event = ngx_http_mcp_feed_event,
     .gap = ngx_http_mcp_feed_gap,
-    .broken = ngx_http_mcp_feed_broken,
+    .disconnected = ngx_http_mcp_feed_disconnected,
     .stopped = ngx_http_mcp_feed_stopped,
     .ended = ngx_http_mcp_feed_ended
 };
@@ -927,7 +927,7 @@ ngx_http_mcp_feed_gap_topic(ngx_http_mcp_feed_stream_t *fs, ngx_str_t *tenant,
 
 
 static void
-ngx_http_mcp_feed_broken(ngx_http_mcp_reader_t *reader)
+ngx_http_mcp_feed_disconnected(ngx_http_mcp_reader_t *reader)
 {
     ngx_http_mcp_feed_stream_t  *fs;
 

@@ -92,23 +92,19 @@ static void ngx_http_mcp_shared_end(ngx_http_mcp_shared_request_t *req);
 static void ngx_http_mcp_shared_free(ngx_http_mcp_shared_request_t *req);
 static void ngx_http_mcp_shared_close_requests(ngx_http_mcp_shared_t *us);
 static void ngx_http_mcp_shared_close_asked(ngx_http_mcp_shared_t *us);
-static void ngx_http_mcp_shared_stream_open(ngx_http_mcp_shared_t *us);
 static void ngx_http_mcp_shared_stream_close(ngx_http_mcp_shared_t *us);
 static ngx_uint_t ngx_http_mcp_shared_wanted(ngx_http_mcp_reader_t *reader);
 static ngx_int_t ngx_http_mcp_shared_filter(ngx_http_mcp_reader_t *reader,
     ngx_pool_t *pool, ngx_str_t *uris);
 static void ngx_http_mcp_shared_acknowledged(ngx_http_mcp_reader_t *reader,
     ngx_str_t *uris);
-static void ngx_http_mcp_shared_requested(ngx_http_mcp_reader_t *reader,
+static void ngx_http_mcp_shared_before_open(ngx_http_mcp_reader_t *reader,
     ngx_uint_t serial);
 static void ngx_http_mcp_shared_opened(ngx_http_mcp_reader_t *reader,
     ngx_uint_t gap);
-static void ngx_http_mcp_shared_broken(ngx_http_mcp_reader_t *reader);
+static void ngx_http_mcp_shared_disconnected(ngx_http_mcp_reader_t *reader);
 static void ngx_http_mcp_shared_stopped(ngx_http_mcp_reader_t *reader);
 static void ngx_http_mcp_shared_event(ngx_http_mcp_reader_t *reader,
-    ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text,
-    ngx_mcp_consume_t *consume);
-static void ngx_http_mcp_shared_receive(ngx_http_mcp_shared_t *us,
     ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text,
     ngx_mcp_consume_t *consume);
 static void ngx_http_mcp_shared_gap(ngx_http_mcp_reader_t *reader,
@@ -152,11 +148,11 @@ ngx_http_mcp_reader_kind_t  ngx_http_mcp_shared_readers = {
     .wanted = ngx_http_mcp_shared_wanted,
     .filter = ngx_http_mcp_shared_filter,
     .acknowledged = ngx_http_mcp_shared_acknowledged,
-    .before_open = ngx_http_mcp_shared_requested,
+    .before_open = ngx_http_mcp_shared_before_open,
     .opened = ngx_http_mcp_shared_opened,
     .event = ngx_http_mcp_shared_event,
     .gap = ngx_http_mcp_shared_gap,
-    .broken = ngx_http_mcp_shared_broken,
+    .disconnected = ngx_http_mcp_shared_disconnected,
     .stopped = ngx_http_mcp_shared_stopped,
     .ended = ngx_http_mcp_shared_ended
 };
@@ -401,9 +397,7 @@ ngx_http_mcp_shared_held(ngx_http_mcp_reader_t *reader)
 
     ngx_http_mcp_shared_post(us);
 
-    if (ngx_http_mcp_shared_handlers) {
-        ngx_http_mcp_shared_handlers->held(us);
-    }
+    ngx_http_mcp_shared_handlers->held(us);
 
     ngx_http_mcp_shared_listens(us);
 
@@ -424,9 +418,7 @@ ngx_http_mcp_shared_signaled(ngx_http_mcp_reader_t *reader)
     ngx_http_mcp_shared_listens(us);
     ngx_http_mcp_shared_post(us);
 
-    if (ngx_http_mcp_shared_handlers) {
-        ngx_http_mcp_shared_handlers->signaled(us);
-    }
+    ngx_http_mcp_shared_handlers->signaled(us);
 }
 
 
@@ -580,7 +572,10 @@ ngx_http_mcp_shared_work(ngx_event_t *ev)
     } else if (!us->listening && !us->no_stream && us->upstream->listen
                && (us->established || us->nrunning == 0))
     {
-        ngx_http_mcp_shared_stream_open(us);
+        us->listening = 1;
+        us->stream_pending = 1;
+
+        ngx_http_mcp_reader_open(&us->reader);
 
     } else if (us->stream_requested && us->stream_serial != us->serial
                && ngx_mcp_upstream_session_peek(us->bridge->zone, us->ref,
@@ -629,9 +624,7 @@ ngx_http_mcp_shared_replaced(ngx_http_mcp_reader_t *reader)
 
     us = reader->data;
 
-    if (ngx_http_mcp_shared_handlers) {
-        ngx_http_mcp_shared_handlers->replaced(us);
-    }
+    ngx_http_mcp_shared_handlers->replaced(us);
 
     ngx_http_mcp_shared_close_requests(us);
 }
@@ -651,9 +644,7 @@ ngx_http_mcp_shared_ended(ngx_http_mcp_reader_t *reader, ngx_uint_t how)
                    "tenant \"%V\"",
                    &us->upstream->name, &us->bridge->endpoint, &us->tenant);
 
-    if (ngx_http_mcp_shared_handlers) {
-        ngx_http_mcp_shared_handlers->lost(us);
-    }
+    ngx_http_mcp_shared_handlers->lost(us);
 
     if (how == NGX_HTTP_MCP_READER_DROPPED) {
         (void) ngx_mcp_shared_end(zone, us->ref, reader->lease.fence);
@@ -826,7 +817,7 @@ ngx_http_mcp_shared_message(ngx_http_mcp_upstream_request_t *ureq,
         consume.lease = req->us->reader.lease;
         consume.rc = NGX_AGAIN;
 
-        ngx_http_mcp_shared_receive(req->us, ureq, text, &consume);
+        ngx_http_mcp_shared_event(&req->us->reader, ureq, text, &consume);
         return;
     }
 
@@ -979,16 +970,6 @@ ngx_http_mcp_shared_close_asked(ngx_http_mcp_shared_t *us)
 
 
 static void
-ngx_http_mcp_shared_stream_open(ngx_http_mcp_shared_t *us)
-{
-    us->listening = 1;
-    us->stream_pending = 1;
-
-    ngx_http_mcp_reader_open(&us->reader);
-}
-
-
-static void
 ngx_http_mcp_shared_stream_close(ngx_http_mcp_shared_t *us)
 {
     if (!us->listening) {
@@ -1120,7 +1101,8 @@ ngx_http_mcp_shared_acknowledged(ngx_http_mcp_reader_t *reader,
 /* lists fetched from now on cannot change unnoticed */
 
 static void
-ngx_http_mcp_shared_requested(ngx_http_mcp_reader_t *reader, ngx_uint_t serial)
+ngx_http_mcp_shared_before_open(ngx_http_mcp_reader_t *reader,
+    ngx_uint_t serial)
 {
     ngx_http_mcp_shared_t  *us;
 
@@ -1151,10 +1133,7 @@ ngx_http_mcp_shared_opened(ngx_http_mcp_reader_t *reader, ngx_uint_t gap)
     } else if (!reader->resumed && us->early_answer) {
         ngx_http_mcp_shared_gap_resources(us);
 
-        if (ngx_http_mcp_shared_handlers) {
-            (void) ngx_http_mcp_shared_handlers->changed(us,
-                                                         NGX_MCP_LIST_ALL);
-        }
+        (void) ngx_http_mcp_shared_handlers->changed(us, NGX_MCP_LIST_ALL);
     }
 
     us->early_answer = 0;
@@ -1163,7 +1142,7 @@ ngx_http_mcp_shared_opened(ngx_http_mcp_reader_t *reader, ngx_uint_t gap)
 
 
 static void
-ngx_http_mcp_shared_broken(ngx_http_mcp_reader_t *reader)
+ngx_http_mcp_shared_disconnected(ngx_http_mcp_reader_t *reader)
 {
     ngx_http_mcp_shared_t  *us;
 
@@ -1195,7 +1174,7 @@ ngx_http_mcp_shared_stopped(ngx_http_mcp_reader_t *reader)
     ngx_http_mcp_interest_streamless(us, ngx_http_mcp_manner(us->upstream,
                                                              &us->tenant, 0));
 
-    ngx_http_mcp_shared_broken(reader);
+    ngx_http_mcp_shared_disconnected(reader);
 }
 
 
@@ -1204,19 +1183,13 @@ ngx_http_mcp_shared_event(ngx_http_mcp_reader_t *reader,
     ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text,
     ngx_mcp_consume_t *consume)
 {
-    ngx_http_mcp_shared_receive(reader->data, ureq, text, consume);
-}
-
-
-static void
-ngx_http_mcp_shared_receive(ngx_http_mcp_shared_t *us,
-    ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text,
-    ngx_mcp_consume_t *consume)
-{
     ngx_str_t               id, uri;
     ngx_uint_t              method;
     ngx_pool_t             *pool;
+    ngx_http_mcp_shared_t  *us;
     ngx_mcp_list_change_t  *change;
+
+    us = reader->data;
 
     id = ngx_mcp_json_span(ureq->x->scan, NGX_MCP_PATH_ID, text->data);
     method = ngx_mcp_method_of(ureq->x->scan, text);
@@ -1239,9 +1212,7 @@ ngx_http_mcp_shared_receive(ngx_http_mcp_shared_t *us,
 
     } else if (change) {
 
-        if (ngx_http_mcp_shared_handlers == NULL
-            || ngx_http_mcp_shared_handlers->changed(us, change->kinds)
-               != NGX_OK)
+        if (ngx_http_mcp_shared_handlers->changed(us, change->kinds) != NGX_OK)
         {
             ngx_str_null(&uri);
             ngx_http_mcp_shared_notify(us, text, &uri,
@@ -1332,9 +1303,7 @@ ngx_http_mcp_shared_gap_lists(ngx_http_mcp_shared_t *us)
     cached = (us->bridge->lists == NGX_HTTP_MCP_LIST_CACHE_ON)
              ? us->bridge->lists_kinds : 0;
 
-    if (ngx_http_mcp_shared_handlers) {
-        (void) ngx_http_mcp_shared_handlers->changed(us, NGX_MCP_LIST_ALL);
-    }
+    (void) ngx_http_mcp_shared_handlers->changed(us, NGX_MCP_LIST_ALL);
 
     ngx_str_null(&none);
 

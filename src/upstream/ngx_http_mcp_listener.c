@@ -58,7 +58,7 @@ ngx_http_mcp_reader_kind_t  ngx_http_mcp_listener_readers = {
     .request = ngx_http_mcp_listener_request,
     .opened = ngx_http_mcp_listener_opened,
     .event = ngx_http_mcp_listener_event,
-    .broken = ngx_http_mcp_listener_disconnected,
+    .disconnected = ngx_http_mcp_listener_disconnected,
     .stopped = ngx_http_mcp_listener_stopped,
     .ended = ngx_http_mcp_listener_ended
 };

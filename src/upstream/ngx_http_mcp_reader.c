@@ -334,7 +334,7 @@ ngx_http_mcp_reader_attempt(ngx_http_mcp_reader_t *reader,
     ureq->stateful = (reader->kind->filter == NULL);
     ureq->healed = reader->session_kept;
     ureq->serial = reader->serial;
-    ureq->before_stream = ngx_http_mcp_reader_before_open;
+    ureq->before_open = ngx_http_mcp_reader_before_open;
     ureq->stream_opened = ngx_http_mcp_reader_opened;
     ureq->filter = reader->kind->filter ? ngx_http_mcp_reader_filter : NULL;
     ureq->message = ngx_http_mcp_reader_message;
@@ -427,10 +427,8 @@ ngx_http_mcp_reader_opened(ngx_http_mcp_upstream_request_t *ureq)
         return;
     }
 
-    if (reader->kind->opened) {
-        reader->kind->opened(reader, (gap && !reader->resumed)
-                                     || reader->id_refused);
-    }
+    reader->kind->opened(reader, (gap && !reader->resumed)
+                                 || reader->id_refused);
 
     reader->id_refused = 0;
     reader->failure = 0;
@@ -867,9 +865,7 @@ ngx_http_mcp_reader_disconnected(ngx_http_mcp_reader_t *reader)
     zone = reader->upstream->zone;
     delay = ngx_http_mcp_reader_delay(reader);
 
-    if (reader->kind->broken) {
-        reader->kind->broken(reader);
-    }
+    reader->kind->disconnected(reader);
 
     if (reader->leased && reader->conflict) {
         ngx_mcp_lease_overlap_end(zone, &reader->lease);
@@ -1045,7 +1041,7 @@ ngx_http_mcp_reader_tick(ngx_event_t *ev)
 
     ngx_http_mcp_reader_save_id(reader);
 
-    if (!reader->replaced && reader->kind->tick) {
+    if (!reader->replaced) {
         reader->kind->tick(reader);
     }
 }

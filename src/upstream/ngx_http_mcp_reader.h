@@ -85,7 +85,10 @@ struct ngx_http_mcp_reader_kind_s {
     /* the lease was signaled */
     void                    (*signaled)(ngx_http_mcp_reader_t *reader);
 
-    /* called each second while the lease is held; may end the reader */
+    /*
+     * Called each second while the lease is held; may end the reader.  It must
+     * not be NULL if this kind has leases.
+     */
     void                    (*tick)(ngx_http_mcp_reader_t *reader);
 
     /* a newer worker takes over: this worker only reads from now on */
@@ -122,7 +125,7 @@ struct ngx_http_mcp_reader_kind_s {
 
     /*
      * The stream is open.  gap: events may have been lost between the stream
-     * before and this one.
+     * before and this one.  This handler must not be NULL.
      */
     void                    (*opened)(ngx_http_mcp_reader_t *reader,
                                 ngx_uint_t gap);
@@ -141,8 +144,11 @@ struct ngx_http_mcp_reader_kind_s {
     void                    (*gap)(ngx_http_mcp_reader_t *reader,
                                 const char *why);
 
-    /* an attempt failed, or the stream ended; another attempt follows */
-    void                    (*broken)(ngx_http_mcp_reader_t *reader);
+    /*
+     * An attempt failed, or the stream ended; another attempt follows.  This
+     * handler must not be NULL.
+     */
+    void                    (*disconnected)(ngx_http_mcp_reader_t *reader);
 
     /*
      * No attempt follows: the stream is not wanted, or the upstream offers

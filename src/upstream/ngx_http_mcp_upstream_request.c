@@ -491,8 +491,8 @@ ngx_http_mcp_upstream_request_exchange(ngx_http_mcp_upstream_request_t *ureq,
         x->timeout = 0;
         x->total = 0;
 
-        if (ureq->before_stream) {
-            ureq->before_stream(ureq);
+        if (ureq->before_open) {
+            ureq->before_open(ureq);
         }
     }
 

@@ -112,7 +112,7 @@ struct ngx_http_mcp_upstream_request_s {
                                                      has received the answer */
 
     /* the GET stream is about to be asked for on ureq->us; may be NULL */
-    void      (*before_stream)(ngx_http_mcp_upstream_request_t *ureq);
+    void      (*before_open)(ngx_http_mcp_upstream_request_t *ureq);
 
     /*
      * Gives the resources whose updates the stream has to carry, if the
