@@ -1214,19 +1214,6 @@ ngx_http_mcp_conf_topics(ngx_http_mcp_loc_conf_t *mlcf)
 }
 
 
-ngx_str_t *
-ngx_http_mcp_conf_tenant(ngx_http_mcp_loc_conf_t *mlcf)
-{
-    static ngx_str_t  none = ngx_string("");
-
-    if (mlcf->tenant == NULL) {
-        return &none;
-    }
-
-    return mlcf->tenant->lengths ? NULL : &mlcf->tenant->value;
-}
-
-
 /*
  * Sets the server address and name of requests without a client, so that the
  * server's rules let them pass

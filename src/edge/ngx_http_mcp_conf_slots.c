@@ -444,3 +444,16 @@ ngx_http_mcp_conf_value(ngx_conf_t *cf, ngx_str_t *value,
 
     return ngx_http_compile_complex_value(&ccv);
 }
+
+
+ngx_str_t *
+ngx_http_mcp_conf_tenant(ngx_http_mcp_loc_conf_t *mlcf)
+{
+    static ngx_str_t  none = ngx_string("");
+
+    if (mlcf->tenant == NULL) {
+        return &none;
+    }
+
+    return mlcf->tenant->lengths ? NULL : &mlcf->tenant->value;
+}
