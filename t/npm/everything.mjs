@@ -6,24 +6,12 @@
  * hear(client, method, handler), call(client, name, args, options).
  */
 
-import http from 'node:http';
-
 import { check, failure, same, sections, until } from './checks.mjs';
 
 
 const CAPABILITIES = {
     sampling: {}, elicitation: { form: {} }, roots: { listChanged: true }
 };
-
-
-/* the status of the answer to a POST on a connection of its own */
-
-const statusOf = (url, headers, body) => new Promise((resolve, reject) => {
-    http.request(url, { method: 'POST', agent: false, headers }, (r) => {
-        r.resume();
-        resolve(r.statusCode);
-    }).on('error', reject).end(body);
-});
 
 
 const textOf = (r) => r.content?.map((c) => c.text ?? '').join('\n') ?? '';
@@ -305,16 +293,15 @@ export async function everything(sdk) {
             check(transport.sessionId === undefined, 'the session is ended');
             await client.close();
 
-            /* not on the connection of a call that ended with the session */
-
-            const status = await statusOf(sdk.url, {
-                'Content-Type': 'application/json',
-                Accept: 'application/json, text/event-stream',
-                'Mcp-Session-Id': id
-            }, '{"jsonrpc":"2.0","id":1,"method":"ping"}');
-
-            check(status === 404 || sdk.straight, 'its id is not known',
-                  status);
+            const r = await fetch(sdk.url, {
+                method: 'POST',
+                headers: { 'Content-Type': 'application/json',
+                           Accept: 'application/json, text/event-stream',
+                           'Mcp-Session-Id': id },
+                body: '{"jsonrpc":"2.0","id":1,"method":"ping"}'
+            });
+            check(r.status === 404 || sdk.straight, 'its id is not known',
+                  r.status);
         }
     });
 }
