@@ -125,9 +125,9 @@ $t->publish({ topic => 'first', kind => 'k' });
 
 $r = $s->read_response($conn->response('POST'));
 is($r->{status}, 200, 'the batch is answered');
-is_deeply([ map { [ $_->{id}, $_->{result} ? 'result' : $_->{error}{code} ] }
+is_deeply([ map { [ $_->{id}, $_->{result}{isError} ? 'refused' : 'result' ] }
             sort { $a->{id} cmp $b->{id} } @{ $r->{messages} || [] } ],
-          [ [ 'first', 'result' ], [ 'second', -32000 ] ],
+          [ [ 'first', 'result' ], [ 'second', 'refused' ] ],
           'with each of its answers') or diag($r->{body});
 
 done_testing();
