@@ -502,11 +502,9 @@ ngx_http_mcp_call_cleanup(void *data)
 }
 
 
-void
-ngx_http_mcp_call_doorbell(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
-    uint32_t local, ngx_uint_t why)
+ngx_http_mcp_call_t *
+ngx_http_mcp_call_numbered(ngx_mcp_zone_t *zone, uint32_t local)
 {
-    ngx_connection_t      *c;
     ngx_http_mcp_call_t   *call;
     ngx_http_mcp_calls_t  *calls;
 
@@ -515,13 +513,26 @@ ngx_http_mcp_call_doorbell(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
     if (local == 0 || local >= calls->size
         || ((uintptr_t) calls->table[local] & 1))
     {
-        return;
+        return NULL;
     }
 
     call = calls->table[local];
 
-    if (call->record.ref.block != ref.block || call->record.ref.gen != ref.gen
-        || call->ctx->conf->zone != zone)
+    return (call->ctx->conf->zone == zone) ? call : NULL;
+}
+
+
+void
+ngx_http_mcp_call_doorbell(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
+    uint32_t local, ngx_uint_t why)
+{
+    ngx_connection_t     *c;
+    ngx_http_mcp_call_t  *call;
+
+    call = ngx_http_mcp_call_numbered(zone, local);
+
+    if (call == NULL || call->record.ref.block != ref.block
+        || call->record.ref.gen != ref.gen)
     {
         return;
     }
@@ -546,7 +557,7 @@ ngx_http_mcp_call_doorbell(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
         ngx_http_mcp_call_open_stream(call);
         ngx_http_run_posted_requests(c);
 
-        if (calls->table[local] != call) {
+        if (ngx_http_mcp_call_numbered(zone, local) != call) {
             return;
         }
     }
@@ -566,7 +577,7 @@ ngx_http_mcp_call_doorbell(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
         ngx_http_mcp_call_input_wake(call);
         ngx_http_run_posted_requests(c);
 
-        if (calls->table[local] != call) {
+        if (ngx_http_mcp_call_numbered(zone, local) != call) {
             return;
         }
     }

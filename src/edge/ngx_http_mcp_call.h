@@ -194,7 +194,7 @@ struct ngx_http_mcp_call_s {
 };
 
 
-/* the calls of a worker */
+/* the calls of a worker, of all zones, as connections are the worker's */
 
 typedef struct {
     ngx_http_mcp_call_t       **table;        /* by number; a free entry holds
@@ -209,6 +209,10 @@ typedef struct {
 } ngx_http_mcp_calls_t;
 
 extern ngx_http_mcp_calls_t  ngx_http_mcp_calls;
+
+/* the call of this zone with this number in the worker; NULL: there is none */
+ngx_http_mcp_call_t *ngx_http_mcp_call_numbered(ngx_mcp_zone_t *zone,
+    uint32_t local);
 
 
 /* for requests and batches */

@@ -99,7 +99,6 @@ ngx_http_mcp_call_line_doorbell(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
     uint32_t local, ngx_uint_t why)
 {
     ngx_http_mcp_call_t       *call;
-    ngx_http_mcp_calls_t      *calls;
     ngx_http_mcp_call_line_t  *line;
 
     if (!(local & NGX_HTTP_MCP_LINE_LOCAL)) {
@@ -107,20 +106,11 @@ ngx_http_mcp_call_line_doorbell(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
         return;
     }
 
-    local &= ~NGX_HTTP_MCP_LINE_LOCAL;
-    calls = &ngx_http_mcp_calls;
+    call = ngx_http_mcp_call_numbered(zone, local & ~NGX_HTTP_MCP_LINE_LOCAL);
+    line = call ? call->line : NULL;
 
-    if (local == 0 || local >= calls->size
-        || ((uintptr_t) calls->table[local] & 1))
-    {
-        return;
-    }
-
-    call = calls->table[local];
-    line = call->line;
-
-    if (line && call->ctx->conf->zone == zone
-        && line->zs.ref.block == ref.block && line->zs.ref.gen == ref.gen)
+    if (line && line->zs.ref.block == ref.block
+        && line->zs.ref.gen == ref.gen)
     {
         ngx_post_event(&line->turn, &ngx_posted_events);
     }
