@@ -31,18 +31,15 @@ typedef struct {
 } ngx_http_mcp_frames_t;
 
 
-/* text that tells the client of a gap */
+/* text that tells the client of a gap, in the scratch memory */
 
 typedef struct {
     u_char       *start;
     u_char       *pos;
     u_char       *last;
     ngx_uint_t    n;
-    ngx_pool_t   *pool;
 } ngx_http_mcp_gap_t;
 
-
-#define NGX_HTTP_MCP_GAP_SIZE  4096
 
 /* room for the id of subscriptions/listen that is added to each message */
 #define ngx_http_mcp_stream_tag(s)                                            \
@@ -72,9 +69,7 @@ static ngx_int_t ngx_http_mcp_stream_consume(ngx_http_mcp_stream_t *s,
     size_t *missed);
 static ngx_int_t ngx_http_mcp_stream_gather(ngx_http_mcp_stream_t *s,
     ngx_http_mcp_frames_t *frames, size_t room);
-static u_char *ngx_http_mcp_stream_frame(ngx_http_mcp_stream_t *s, u_char *p,
-    ngx_str_t *text);
-static ngx_str_t ngx_http_mcp_stream_frame_large(ngx_http_mcp_stream_t *s,
+static ngx_int_t ngx_http_mcp_stream_large(ngx_http_mcp_stream_t *s,
     ngx_str_t *text, ngx_mcp_memory_t *memory);
 static ngx_int_t ngx_http_mcp_stream_text(ngx_http_mcp_stream_t *s,
     ngx_str_t *text);
@@ -87,12 +82,10 @@ static void ngx_http_mcp_stream_tick_handler(ngx_event_t *ev);
 static void ngx_http_mcp_stream_due(ngx_http_mcp_stream_t *s);
 static ngx_int_t ngx_http_mcp_stream_resync(ngx_http_mcp_stream_t *s,
     ngx_http_mcp_gap_t *gap);
-static ngx_int_t ngx_http_mcp_gap_room(ngx_http_mcp_gap_t *gap, size_t size);
 static ngx_int_t ngx_http_mcp_gap_event(ngx_http_mcp_stream_t *s,
-    ngx_http_mcp_gap_t *gap, ngx_str_t *head, ngx_str_t *value,
-    ngx_str_t *tail);
-static ngx_int_t ngx_http_mcp_gap_write(ngx_http_mcp_stream_t *s,
-    ngx_http_mcp_gap_t *gap);
+    ngx_http_mcp_gap_t *gap, ngx_str_t *text, ngx_str_t *uri);
+static ngx_int_t ngx_http_mcp_gap_room(ngx_http_mcp_stream_t *s,
+    ngx_http_mcp_gap_t *gap, size_t size);
 static ngx_int_t ngx_http_mcp_stream_lagged(ngx_http_mcp_stream_t *s,
     size_t missed);
 static ngx_int_t ngx_http_mcp_stream_answer_lost(ngx_http_mcp_stream_t *s);
@@ -109,7 +102,6 @@ static ngx_str_t  ngx_http_mcp_gap_updated =
     ngx_string("{\"jsonrpc\":\"2.0\","
                "\"method\":\"notifications/resources/updated\","
                "\"params\":{\"uri\":");
-static ngx_str_t  ngx_http_mcp_gap_updated_end = ngx_string("}}");
 
 
 ngx_int_t
@@ -353,7 +345,7 @@ ngx_http_mcp_stream_start(ngx_http_mcp_stream_t *s, ngx_uint_t revision)
 static ngx_int_t
 ngx_http_mcp_stream_text(ngx_http_mcp_stream_t *s, ngx_str_t *text)
 {
-    u_char  *buf, *p;
+    u_char  *buf, *data, *p;
     size_t   room;
 
     buf = ngx_http_mcp_stream_scratch(NGX_HTTP_MCP_STREAM_HEAD
@@ -365,7 +357,13 @@ ngx_http_mcp_stream_text(ngx_http_mcp_stream_t *s, ngx_str_t *text)
     }
 
     buf += NGX_HTTP_MCP_STREAM_HEAD;
-    p = ngx_http_mcp_stream_frame(s, buf, text);
+    data = s->client->event(s, buf);
+    p = ngx_cpymem(data, text->data, text->len);
+
+    ngx_mcp_sse_flatten(data, p);
+
+    *p++ = LF;
+    *p++ = LF;
 
     ngx_http_mcp_stream_count(s, 1);
 
@@ -762,7 +760,6 @@ ngx_http_mcp_stream_send(ngx_http_mcp_stream_t *s, ngx_mcp_cursor_t *place,
     ngx_str_t *text, ngx_mcp_memory_t *memory, ngx_uint_t flags)
 {
     ngx_int_t  rc;
-    ngx_str_t  frame;
 
     if (s->closed || s->broken) {
         return NGX_ERROR;
@@ -791,94 +788,61 @@ ngx_http_mcp_stream_send(ngx_http_mcp_stream_t *s, ngx_mcp_cursor_t *place,
         s->zs.cursor = *place;
     }
 
-    frame = ngx_http_mcp_stream_frame_large(s, text, memory);
-
-    if (frame.data == NULL) {
-        s->broken = 1;
-        return NGX_ERROR;
-    }
-
     if (flags & NGX_MCP_EVENT_RESPONSE) {
         s->missed = 0;
         s->answered = 1;
     }
 
     ngx_mcp_count(s->streams->zone, NGX_MCP_COUNTER_EVENTS_OUT, 1);
-    ngx_http_mcp_stream_count(s, 1);
 
-    return ngx_http_mcp_stream_write(s, frame.data, frame.len);
+    if (ngx_http_mcp_stream_large(s, text, memory) != NGX_OK) {
+        s->broken = 1;
+        return NGX_ERROR;
+    }
+
+    return NGX_OK;
 }
 
 
 /*
- * Makes a message a frame: in its own memory, which becomes the scratch memory,
- * or in a copy.  data NULL: no memory.
+ * Writes a message as a frame: in its own memory, if there is room around it,
+ * which becomes the scratch memory
  */
 
-static ngx_str_t
-ngx_http_mcp_stream_frame_large(ngx_http_mcp_stream_t *s, ngx_str_t *text,
+static ngx_int_t
+ngx_http_mcp_stream_large(ngx_http_mcp_stream_t *s, ngx_str_t *text,
     ngx_mcp_memory_t *memory)
 {
-    u_char     *data, *last;
-    size_t      front, behind, len, room;
-    ngx_str_t   frame;
-    u_char      id[NGX_HTTP_MCP_STREAM_ID];
+    u_char  *p, *last;
+    size_t   len;
+    u_char   id[NGX_HTTP_MCP_STREAM_ID];
 
-    front = NGX_HTTP_MCP_STREAM_HEAD + NGX_HTTP_MCP_STREAM_ID;
-    behind = NGX_HTTP_MCP_STREAM_END + NGX_HTTP_MCP_STREAM_TAIL;
+    p = text->data;
+    last = p + text->len;
 
-    data = text->data;
-    last = data + text->len;
-
-    if (memory->start && data >= memory->start + front
-        && last + behind <= memory->end)
+    if (memory->start == NULL
+        || p < memory->start + NGX_HTTP_MCP_STREAM_HEAD + NGX_HTTP_MCP_STREAM_ID
+        || last + NGX_HTTP_MCP_STREAM_END + NGX_HTTP_MCP_STREAM_TAIL
+           > memory->end)
     {
-        ngx_http_mcp_stream_scratch_give(memory);
-
-    } else {
-        ngx_str_null(&frame);
-
-        data = ngx_http_mcp_stream_scratch(front + text->len + behind, &room);
-        if (data == NULL) {
-            return frame;
-        }
-
-        data += front;
-        last = ngx_cpymem(data, text->data, text->len);
+        return ngx_http_mcp_stream_text(s, text);
     }
 
-    ngx_mcp_sse_flatten(data, last);
+    ngx_http_mcp_stream_scratch_give(memory);
+
+    ngx_mcp_sse_flatten(p, last);
 
     *last++ = LF;
     *last++ = LF;
 
     len = s->client->event(s, id) - id;
+    p -= len;
 
-    frame.data = data - len;
-    frame.len = last - frame.data;
+    ngx_memcpy(p, id, len);
 
-    ngx_memcpy(frame.data, id, len);
+    ngx_http_mcp_stream_count(s, 1);
 
-    return frame;
-}
-
-
-/* writes a message as a frame, for which there is room, and returns its end */
-
-static u_char *
-ngx_http_mcp_stream_frame(ngx_http_mcp_stream_t *s, u_char *p, ngx_str_t *text)
-{
-    u_char  *data;
-
-    data = s->client->event(s, p);
-    p = ngx_cpymem(data, text->data, text->len);
-
-    ngx_mcp_sse_flatten(data, p);
-
-    *p++ = LF;
-    *p++ = LF;
-
-    return p;
+    return ngx_http_mcp_stream_write(s, p, last - p);
 }
 
 
@@ -1134,49 +1098,36 @@ ngx_http_mcp_stream_lagged(ngx_http_mcp_stream_t *s, size_t missed)
 {
     u_char              *p;
     ngx_int_t            rc;
-    ngx_pool_t          *pool;
     ngx_http_mcp_gap_t   gap;
 
     ngx_log_debug1(NGX_LOG_DEBUG_HTTP, s->connection->log, 0,
                    "mcp stream %uD lagged", s->zs.local);
 
-    pool = ngx_create_pool(2 * NGX_HTTP_MCP_GAP_SIZE, s->connection->log);
-    if (pool == NULL) {
-        return NGX_ERROR;
+    ngx_memzero(&gap, sizeof(ngx_http_mcp_gap_t));
+
+    rc = ngx_http_mcp_gap_room(s, &gap,
+                               sizeof("event: lagged\n{\"missed\":}\n\n")
+                               + NGX_HTTP_MCP_STREAM_ID + NGX_SIZE_T_LEN);
+
+    if (rc == NGX_OK && s->listen.len == 0) {
+        p = ngx_cpymem(gap.pos, "event: lagged\n",
+                       sizeof("event: lagged\n") - 1);
+        p = s->client->event(s, p);
+
+        gap.pos = missed == NGX_MCP_LOST_UNKNOWN
+                  ? ngx_sprintf(p, "{\"missed\":null}\n\n")
+                  : ngx_sprintf(p, "{\"missed\":%uz}\n\n", missed);
     }
 
-    gap.n = 0;
-    gap.pool = pool;
-
-    rc = ngx_http_mcp_gap_room(&gap, NGX_HTTP_MCP_GAP_SIZE);
-
-    if (rc == NGX_OK) {
-        if (s->listen.len == 0) {
-            p = ngx_cpymem(gap.start, "event: lagged\n",
-                           sizeof("event: lagged\n") - 1);
-            p = s->client->event(s, p);
-
-            p = missed == NGX_MCP_LOST_UNKNOWN
-                ? ngx_sprintf(p, "{\"missed\":null}\n\n")
-                : ngx_sprintf(p, "{\"missed\":%uz}\n\n", missed);
-
-            gap.pos = p;
-        }
-
-        if (s->zs.channel == NGX_MCP_GENERAL_CHANNEL) {
-            rc = ngx_http_mcp_stream_resync(s, &gap);
-        }
-
-        if (rc == NGX_OK) {
-            rc = ngx_http_mcp_gap_write(s, &gap);
-        }
+    if (rc == NGX_OK && s->zs.channel == NGX_MCP_GENERAL_CHANNEL) {
+        rc = ngx_http_mcp_stream_resync(s, &gap);
     }
 
-    ngx_destroy_pool(pool);
-
-    if (gap.n) {
-        ngx_http_mcp_stream_count(s, gap.n);
+    if (rc == NGX_OK && gap.pos > gap.start) {
+        rc = ngx_http_mcp_stream_write(s, gap.start, gap.pos - gap.start);
     }
+
+    ngx_http_mcp_stream_count(s, gap.n);
 
     return rc;
 }
@@ -1185,89 +1136,76 @@ ngx_http_mcp_stream_lagged(ngx_http_mcp_stream_t *s, size_t missed)
 static ngx_int_t
 ngx_http_mcp_stream_resync(ngx_http_mcp_stream_t *s, ngx_http_mcp_gap_t *gap)
 {
-    ngx_str_t               uri, json;
+    ngx_int_t               rc;
+    ngx_str_t               uri;
     ngx_uint_t              i;
+    ngx_pool_t             *pool;
     ngx_mcp_list_change_t  *change;
 
     for (change = ngx_mcp_list_changes; change->kinds; change++) {
 
         if ((s->offered & change->offered)
-            && ngx_http_mcp_gap_event(s, gap, &change->notification, NULL,
-                                      NULL)
+            && ngx_http_mcp_gap_event(s, gap, &change->notification, NULL)
                != NGX_OK)
         {
             return NGX_ERROR;
         }
     }
 
-    for (i = 0; /* void */ ; i++) {
-
-        if (ngx_mcp_session_subscription(s->streams->zone, s->zs.session, i,
-                                         gap->pool, &uri)
-            != NGX_OK)
-        {
-            return NGX_OK;
-        }
-
-        json.len = ngx_mcp_json_escaped_len(&uri);
-        json.data = ngx_pnalloc(gap->pool, json.len);
-        if (json.data == NULL) {
-            return NGX_ERROR;
-        }
-
-        json.len = ngx_mcp_json_escape(json.data, &uri) - json.data;
-
-        if (ngx_http_mcp_gap_event(s, gap, &ngx_http_mcp_gap_updated, &json,
-                                   &ngx_http_mcp_gap_updated_end)
-            != NGX_OK)
-        {
-            return NGX_ERROR;
-        }
+    pool = ngx_create_pool(4096, s->connection->log);
+    if (pool == NULL) {
+        return NGX_ERROR;
     }
+
+    rc = NGX_OK;
+
+    for (i = 0;
+         rc == NGX_OK
+         && ngx_mcp_session_subscription(s->streams->zone, s->zs.session, i,
+                                         pool, &uri)
+            == NGX_OK;
+         i++)
+    {
+        rc = ngx_http_mcp_gap_event(s, gap, &ngx_http_mcp_gap_updated, &uri);
+    }
+
+    ngx_destroy_pool(pool);
+
+    return rc;
 }
 
 
+/* adds a notification; uri: if not NULL, it is put in at the end */
+
 static ngx_int_t
 ngx_http_mcp_gap_event(ngx_http_mcp_stream_t *s, ngx_http_mcp_gap_t *gap,
-    ngx_str_t *head, ngx_str_t *value, ngx_str_t *tail)
+    ngx_str_t *text, ngx_str_t *uri)
 {
-    u_char     *p, *text;
-    size_t      len;
-    ngx_str_t  *parts[3];
-    ngx_uint_t  i;
+    u_char  *p, *data;
+    size_t   len;
 
-    parts[0] = head;
-    parts[1] = value;
-    parts[2] = tail;
-
-    len = NGX_HTTP_MCP_STREAM_ID + ngx_http_mcp_stream_tag(s)
+    len = NGX_HTTP_MCP_STREAM_ID + text->len + ngx_http_mcp_stream_tag(s)
           + NGX_HTTP_MCP_STREAM_END;
 
-    for (i = 0; i < 3 && parts[i]; i++) {
-        len += parts[i]->len;
+    if (uri) {
+        len += ngx_mcp_json_escaped_len(uri) + sizeof("}}") - 1;
     }
 
-    if (len > (size_t) (gap->last - gap->pos)
-        && ngx_http_mcp_gap_write(s, gap) != NGX_OK)
-    {
+    if (ngx_http_mcp_gap_room(s, gap, len) != NGX_OK) {
         return NGX_ERROR;
     }
 
-    if (len > (size_t) (gap->last - gap->pos)
-        && ngx_http_mcp_gap_room(gap, len) != NGX_OK)
-    {
-        return NGX_ERROR;
-    }
+    data = s->client->event(s, gap->pos);
+    p = ngx_cpymem(data, text->data, text->len);
 
-    text = s->client->event(s, gap->pos);
-    p = text;
-
-    for (i = 0; i < 3 && parts[i]; i++) {
-        p = ngx_cpymem(p, parts[i]->data, parts[i]->len);
+    if (uri) {
+        p = ngx_mcp_json_escape(p, uri);
+        *p++ = '}';
+        *p++ = '}';
     }
 
     if (s->listen.len) {
-        p = text + ngx_mcp_listen_tag(text, p - text, &s->listen);
+        p = data + ngx_mcp_listen_tag(data, p - data, &s->listen);
     }
 
     *p++ = LF;
@@ -1280,39 +1218,37 @@ ngx_http_mcp_gap_event(ngx_http_mcp_stream_t *s, ngx_http_mcp_gap_t *gap,
 }
 
 
+/* makes room for a text, for which it writes those before it if need be */
+
 static ngx_int_t
-ngx_http_mcp_gap_room(ngx_http_mcp_gap_t *gap, size_t size)
+ngx_http_mcp_gap_room(ngx_http_mcp_stream_t *s, ngx_http_mcp_gap_t *gap,
+    size_t size)
 {
     u_char  *p;
+    size_t   room;
 
-    p = ngx_pnalloc(gap->pool, NGX_HTTP_MCP_STREAM_HEAD + size
-                               + NGX_HTTP_MCP_STREAM_TAIL);
+    if (size <= (size_t) (gap->last - gap->pos)) {
+        return NGX_OK;
+    }
+
+    if (gap->pos > gap->start
+        && ngx_http_mcp_stream_write(s, gap->start, gap->pos - gap->start)
+           != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    p = ngx_http_mcp_stream_scratch(NGX_HTTP_MCP_STREAM_HEAD + size
+                                    + NGX_HTTP_MCP_STREAM_TAIL, &room);
     if (p == NULL) {
         return NGX_ERROR;
     }
 
     gap->start = p + NGX_HTTP_MCP_STREAM_HEAD;
     gap->pos = gap->start;
-    gap->last = gap->start + size;
+    gap->last = p + room - NGX_HTTP_MCP_STREAM_TAIL;
 
     return NGX_OK;
-}
-
-
-static ngx_int_t
-ngx_http_mcp_gap_write(ngx_http_mcp_stream_t *s, ngx_http_mcp_gap_t *gap)
-{
-    size_t  len;
-
-    len = gap->pos - gap->start;
-
-    if (len == 0) {
-        return NGX_OK;
-    }
-
-    gap->pos = gap->start;
-
-    return ngx_http_mcp_stream_write(s, gap->start, len);
 }
 
 
@@ -1324,63 +1260,37 @@ ngx_http_mcp_gap_write(ngx_http_mcp_stream_t *s, ngx_http_mcp_gap_t *gap)
 static ngx_int_t
 ngx_http_mcp_stream_answer_lost(ngx_http_mcp_stream_t *s)
 {
-    u_char      *buf, *p;
     ngx_int_t    rc;
     ngx_str_t    id, answer, why, data;
     ngx_pool_t  *pool;
+
+    if (s->answer.len) {
+        return ngx_http_mcp_stream_text(s, &s->answer);
+    }
 
     pool = ngx_create_pool(1024, s->connection->log);
     if (pool == NULL) {
         return NGX_ERROR;
     }
 
-    if (s->answer.len) {
-        answer = s->answer;
-        goto found;
-    }
-
     rc = ngx_mcp_call_id(s->streams->zone, s->zs.session, s->zs.channel, pool,
                          &id);
 
-    if (rc != NGX_OK) {
-        /* without its id the answer would belong to nothing */
-        ngx_destroy_pool(pool);
-        return (rc == NGX_DECLINED) ? NGX_OK : NGX_ERROR;
-    }
+    if (rc == NGX_OK) {
+        ngx_str_set(&why, "events were lost");
+        ngx_str_set(&data, "{\"reason\":\"events were lost\"}");
 
-    ngx_str_set(&why, "events were lost");
-    ngx_str_set(&data, "{\"reason\":\"events were lost\"}");
+        answer = s->client->error(pool, NGX_MCP_REVISION_LATEST_LEGACY, &id,
+                                  NGX_MCP_INTERNAL_ERROR, &why, &data);
 
-    answer = s->client->error(pool, NGX_MCP_REVISION_LATEST_LEGACY, &id,
-                              NGX_MCP_INTERNAL_ERROR, &why, &data);
-
-    if (answer.data == NULL) {
-        ngx_destroy_pool(pool);
-        return NGX_ERROR;
-    }
-
-found:
-
-    rc = NGX_ERROR;
-
-    buf = ngx_pnalloc(pool, NGX_HTTP_MCP_STREAM_HEAD + NGX_HTTP_MCP_STREAM_ID
-                            + answer.len + NGX_HTTP_MCP_STREAM_END
-                            + NGX_HTTP_MCP_STREAM_TAIL);
-    if (buf) {
-        buf += NGX_HTTP_MCP_STREAM_HEAD;
-
-        p = ngx_http_mcp_stream_frame(s, buf, &answer);
-
-        rc = ngx_http_mcp_stream_write(s, buf, p - buf);
+        rc = answer.data ? ngx_http_mcp_stream_text(s, &answer) : NGX_ERROR;
     }
 
     ngx_destroy_pool(pool);
 
-    if (rc == NGX_OK) {
-        ngx_http_mcp_stream_count(s, 1);
-    }
+    /* without its id the answer would belong to nothing */
 
-    return rc;
+    return (rc == NGX_OK || rc == NGX_DECLINED) ? NGX_OK : NGX_ERROR;
 }
 
 
