@@ -27,7 +27,7 @@ typedef struct {
 typedef struct {
     ngx_uint_t               method;
     ngx_str_t                key;         /* raw */
-} ngx_http_mcp_list_merge_list_t;
+} ngx_http_mcp_list_key_t;
 
 
 static const char *ngx_http_mcp_builtin_args(ngx_str_t *arguments,
@@ -52,22 +52,22 @@ static ngx_int_t ngx_http_mcp_builtin_subscriptions(
     ngx_http_mcp_bridge_t *bridge, ngx_mcp_caller_t *caller,
     ngx_pool_t *pool, ngx_str_t *list);
 static u_char *ngx_http_mcp_builtin_time(u_char *p, uint64_t msec);
-static ngx_str_t *ngx_http_mcp_list_merge_key(ngx_uint_t method);
-static ngx_int_t ngx_http_mcp_list_merge_prepend(
-    ngx_http_mcp_list_merge_t *merge, ngx_str_t *key, ngx_str_t *result);
-static ngx_int_t ngx_http_mcp_list_merge_tools(
-    ngx_http_mcp_list_merge_t *merge, ngx_str_t *key, ngx_str_t *result);
-static u_char *ngx_http_mcp_list_merge_builtins(
-    ngx_http_mcp_list_merge_t *merge, u_char *p);
-static u_char *ngx_http_mcp_list_merge_filter(ngx_http_mcp_list_merge_t *merge,
+static ngx_str_t *ngx_http_mcp_list_edit_key(ngx_uint_t method);
+static ngx_int_t ngx_http_mcp_list_edit_prepend(
+    ngx_http_mcp_list_edit_t *edit, ngx_str_t *key, ngx_str_t *result);
+static ngx_int_t ngx_http_mcp_list_edit_tools(
+    ngx_http_mcp_list_edit_t *edit, ngx_str_t *key, ngx_str_t *result);
+static u_char *ngx_http_mcp_list_edit_builtins(
+    ngx_http_mcp_list_edit_t *edit, u_char *p);
+static u_char *ngx_http_mcp_list_edit_denied(ngx_http_mcp_list_edit_t *edit,
     u_char *p, ngx_str_t *rest);
-static u_char *ngx_http_mcp_list_merge_copy(u_char *p, u_char *from,
+static u_char *ngx_http_mcp_list_edit_copy(u_char *p, u_char *from,
     u_char *to);
-static ngx_int_t ngx_http_mcp_list_merge_tool(ngx_http_mcp_list_merge_t *merge,
+static ngx_int_t ngx_http_mcp_list_edit_tool(ngx_http_mcp_list_edit_t *edit,
     ngx_str_t *raw);
 
 
-static ngx_http_mcp_list_merge_list_t  ngx_http_mcp_list_merge_lists[] = {
+static ngx_http_mcp_list_key_t  ngx_http_mcp_list_keys[] = {
     { NGX_MCP_METHOD_TOOLS_LIST, ngx_string("\"tools\"") },
     { NGX_MCP_METHOD_RESOURCES_LIST, ngx_string("\"resources\"") },
     { NGX_MCP_METHOD_RESOURCES_TEMPLATES_LIST,
@@ -871,11 +871,11 @@ ngx_http_mcp_builtin_time(u_char *p, uint64_t msec)
 
 
 static ngx_str_t *
-ngx_http_mcp_list_merge_key(ngx_uint_t method)
+ngx_http_mcp_list_edit_key(ngx_uint_t method)
 {
-    ngx_http_mcp_list_merge_list_t  *l;
+    ngx_http_mcp_list_key_t  *l;
 
-    for (l = ngx_http_mcp_list_merge_lists; l->key.len; l++) {
+    for (l = ngx_http_mcp_list_keys; l->key.len; l++) {
         if (l->method == method) {
             return &l->key;
         }
@@ -886,7 +886,7 @@ ngx_http_mcp_list_merge_key(ngx_uint_t method)
 
 
 ngx_uint_t
-ngx_http_mcp_list_merge_own(ngx_http_mcp_bridge_t *bridge, ngx_uint_t method)
+ngx_http_mcp_list_own(ngx_http_mcp_bridge_t *bridge, ngx_uint_t method)
 {
     switch (method) {
 
@@ -904,31 +904,31 @@ ngx_http_mcp_list_merge_own(ngx_http_mcp_bridge_t *bridge, ngx_uint_t method)
 
 
 ngx_uint_t
-ngx_http_mcp_list_merge_needed(ngx_http_mcp_list_merge_t *merge)
+ngx_http_mcp_list_edit_needed(ngx_http_mcp_list_edit_t *edit)
 {
-    if (merge->method == NGX_MCP_METHOD_TOOLS_LIST) {
-        return merge->bridge->tools || merge->denied;
+    if (edit->method == NGX_MCP_METHOD_TOOLS_LIST) {
+        return edit->bridge->tools || edit->denied;
     }
 
-    return merge->first
-           && ngx_http_mcp_list_merge_own(merge->bridge, merge->method);
+    return edit->first
+           && ngx_http_mcp_list_own(edit->bridge, edit->method);
 }
 
 
 ngx_int_t
-ngx_http_mcp_list_merge(ngx_http_mcp_list_merge_t *merge, ngx_str_t *result)
+ngx_http_mcp_list_edit(ngx_http_mcp_list_edit_t *edit, ngx_str_t *result)
 {
     u_char     *p;
     ngx_str_t  *key;
 
-    key = ngx_http_mcp_list_merge_key(merge->method);
+    key = ngx_http_mcp_list_edit_key(edit->method);
 
     if (key == NULL) {
         return NGX_OK;
     }
 
     if (result->len == 0) {
-        p = ngx_pnalloc(merge->pool, key->len + sizeof("{:[]}") - 1);
+        p = ngx_pnalloc(edit->pool, key->len + sizeof("{:[]}") - 1);
         if (p == NULL) {
             return NGX_ERROR;
         }
@@ -942,24 +942,24 @@ ngx_http_mcp_list_merge(ngx_http_mcp_list_merge_t *merge, ngx_str_t *result)
         result->len = p - result->data;
     }
 
-    if (merge->method == NGX_MCP_METHOD_TOOLS_LIST) {
-        return ngx_http_mcp_list_merge_tools(merge, key, result);
+    if (edit->method == NGX_MCP_METHOD_TOOLS_LIST) {
+        return ngx_http_mcp_list_edit_tools(edit, key, result);
     }
 
-    if (!merge->first
-        || !ngx_http_mcp_list_merge_own(merge->bridge, merge->method))
+    if (!edit->first
+        || !ngx_http_mcp_list_own(edit->bridge, edit->method))
     {
         return NGX_OK;
     }
 
-    return ngx_http_mcp_list_merge_prepend(merge, key, result);
+    return ngx_http_mcp_list_edit_prepend(edit, key, result);
 }
 
 
 /* own things go behind "[", in front of the first entry or of "]" */
 
 static ngx_int_t
-ngx_http_mcp_list_merge_prepend(ngx_http_mcp_list_merge_t *merge,
+ngx_http_mcp_list_edit_prepend(ngx_http_mcp_list_edit_t *edit,
     ngx_str_t *key, ngx_str_t *result)
 {
     u_char     *p, *last;
@@ -995,16 +995,16 @@ ngx_http_mcp_list_merge_prepend(ngx_http_mcp_list_merge_t *merge,
 
     tail.len = last - tail.data;
 
-    if (merge->method == NGX_MCP_METHOD_RESOURCES_LIST) {
-        return ngx_http_mcp_topic_entries(merge->bridge, merge->caller,
-                                          merge->pool, &head, &tail, result);
+    if (edit->method == NGX_MCP_METHOD_RESOURCES_LIST) {
+        return ngx_http_mcp_topic_entries(edit->bridge, edit->caller,
+                                          edit->pool, &head, &tail, result);
     }
 
     /* NGX_MCP_METHOD_RESOURCES_TEMPLATES_LIST */
 
     own = &ngx_http_mcp_topic_template;
 
-    p = ngx_pnalloc(merge->pool, head.len + own->len + 1 + tail.len);
+    p = ngx_pnalloc(edit->pool, head.len + own->len + 1 + tail.len);
     if (p == NULL) {
         return NGX_ERROR;
     }
@@ -1027,7 +1027,7 @@ ngx_http_mcp_list_merge_prepend(ngx_http_mcp_list_merge_t *merge,
 
 
 static ngx_int_t
-ngx_http_mcp_list_merge_tools(ngx_http_mcp_list_merge_t *merge,
+ngx_http_mcp_list_edit_tools(ngx_http_mcp_list_edit_t *edit,
     ngx_str_t *key, ngx_str_t *result)
 {
     u_char                  *p, *start, *from, *last;
@@ -1041,7 +1041,7 @@ ngx_http_mcp_list_merge_tools(ngx_http_mcp_list_merge_t *merge,
         len += ngx_max(tool->entry.len, tool->alone.len) + 1;
     }
 
-    start = ngx_pnalloc(merge->pool, len);
+    start = ngx_pnalloc(edit->pool, len);
     if (start == NULL) {
         return NGX_ERROR;
     }
@@ -1063,11 +1063,11 @@ ngx_http_mcp_list_merge_tools(ngx_http_mcp_list_merge_t *merge,
         p = ngx_cpymem(p, from, rest.data + 1 - from);
 
         if (from == result->data) {
-            p = ngx_http_mcp_list_merge_builtins(merge, p);
+            p = ngx_http_mcp_list_edit_builtins(edit, p);
         }
 
         if (p) {
-            p = ngx_http_mcp_list_merge_filter(merge, p, &rest);
+            p = ngx_http_mcp_list_edit_denied(edit, p, &rest);
         }
 
         if (p == NULL) {
@@ -1092,33 +1092,33 @@ ngx_http_mcp_list_merge_tools(ngx_http_mcp_list_merge_t *merge,
 /* those of the endpoint that the caller may call; NULL: no memory */
 
 static u_char *
-ngx_http_mcp_list_merge_builtins(ngx_http_mcp_list_merge_t *merge, u_char *p)
+ngx_http_mcp_list_edit_builtins(ngx_http_mcp_list_edit_t *edit, u_char *p)
 {
     ngx_int_t                rc;
     ngx_str_t               *entry;
     ngx_http_mcp_builtin_t  *tool;
 
-    if (!merge->first) {
+    if (!edit->first) {
         return p;
     }
 
     for (tool = ngx_http_mcp_builtins; tool->name.len; tool++) {
 
-        if (!(merge->bridge->tools & tool->bit)) {
+        if (!(edit->bridge->tools & tool->bit)) {
             continue;
         }
 
-        rc = merge->denied ? merge->denied(merge->data, &tool->name) : NGX_OK;
+        rc = edit->denied ? edit->denied(edit->data, &tool->name) : NGX_OK;
 
         if (rc == NGX_ERROR) {
             return NULL;
         }
 
         if (rc == NGX_OK) {
-            entry = merge->caller->session.block ? &tool->entry : &tool->alone;
+            entry = edit->caller->session.block ? &tool->entry : &tool->alone;
 
-            p = ngx_http_mcp_list_merge_copy(p, entry->data,
-                                             entry->data + entry->len);
+            p = ngx_http_mcp_list_edit_copy(p, entry->data,
+                                            entry->data + entry->len);
         }
     }
 
@@ -1132,7 +1132,7 @@ ngx_http_mcp_list_merge_builtins(ngx_http_mcp_list_merge_t *merge, u_char *p)
  */
 
 static u_char *
-ngx_http_mcp_list_merge_filter(ngx_http_mcp_list_merge_t *merge, u_char *p,
+ngx_http_mcp_list_edit_denied(ngx_http_mcp_list_edit_t *edit, u_char *p,
     ngx_str_t *rest)
 {
     u_char            *from, *to;
@@ -1148,7 +1148,7 @@ ngx_http_mcp_list_merge_filter(ngx_http_mcp_list_merge_t *merge, u_char *p,
     while (ngx_mcp_json_element_member(rest, &key, &entry, &value) == NGX_OK) {
 
         rc = (entry.data[0] == '{')
-             ? ngx_http_mcp_list_merge_tool(merge, &value) : NGX_OK;
+             ? ngx_http_mcp_list_edit_tool(edit, &value) : NGX_OK;
 
         if (rc == NGX_ERROR) {
             return NULL;
@@ -1160,16 +1160,16 @@ ngx_http_mcp_list_merge_filter(ngx_http_mcp_list_merge_t *merge, u_char *p,
             continue;
         }
 
-        p = ngx_http_mcp_list_merge_copy(p, from, to);
+        p = ngx_http_mcp_list_edit_copy(p, from, to);
         from = NULL;
     }
 
-    return ngx_http_mcp_list_merge_copy(p, from, to);
+    return ngx_http_mcp_list_edit_copy(p, from, to);
 }
 
 
 static u_char *
-ngx_http_mcp_list_merge_copy(u_char *p, u_char *from, u_char *to)
+ngx_http_mcp_list_edit_copy(u_char *p, u_char *from, u_char *to)
 {
     if (from == NULL) {
         return p;
@@ -1186,7 +1186,7 @@ ngx_http_mcp_list_merge_copy(u_char *p, u_char *from, u_char *to)
 /* a tool that has the name of a built-in one could never be called */
 
 static ngx_int_t
-ngx_http_mcp_list_merge_tool(ngx_http_mcp_list_merge_t *merge, ngx_str_t *raw)
+ngx_http_mcp_list_edit_tool(ngx_http_mcp_list_edit_t *edit, ngx_str_t *raw)
 {
     ngx_str_t                name;
     ngx_http_mcp_builtin_t  *builtin;
@@ -1198,28 +1198,28 @@ ngx_http_mcp_list_merge_tool(ngx_http_mcp_list_merge_t *merge, ngx_str_t *raw)
         name.len = raw->len - 2;
 
         if (memchr(name.data, '\\', name.len)
-            && ngx_mcp_json_text(merge->pool, raw, &name) != NGX_OK)
+            && ngx_mcp_json_text(edit->pool, raw, &name) != NGX_OK)
         {
             return NGX_ERROR;
         }
     }
 
-    builtin = ngx_http_mcp_builtin(merge->bridge, &name);
+    builtin = ngx_http_mcp_builtin(edit->bridge, &name);
 
     if (builtin) {
 
-        if (!(*merge->bridge->hidden & builtin->bit)) {
-            *merge->bridge->hidden |= builtin->bit;
+        if (!(*edit->bridge->hidden & builtin->bit)) {
+            *edit->bridge->hidden |= builtin->bit;
 
             ngx_log_error(NGX_LOG_WARN, ngx_cycle->log, 0,
                           "mcp endpoint \"%V\": the built-in tool hides the "
                           "tool \"%V\" of the upstream; rename that, or "
                           "change \"mcp_builtin_tools\"",
-                          &merge->bridge->endpoint, &name);
+                          &edit->bridge->endpoint, &name);
         }
 
         return NGX_DECLINED;
     }
 
-    return merge->denied ? merge->denied(merge->data, &name) : NGX_OK;
+    return edit->denied ? edit->denied(edit->data, &name) : NGX_OK;
 }

@@ -109,24 +109,24 @@ typedef struct {
      */
     ngx_int_t               (*denied)(void *data, ngx_str_t *name);
     void                     *data;
-} ngx_http_mcp_list_merge_t;
+} ngx_http_mcp_list_edit_t;
 
 
 /*
  * Whether the module has own entries for this list method, so that it can
  * answer without an upstream.
  */
-ngx_uint_t ngx_http_mcp_list_merge_own(ngx_http_mcp_bridge_t *bridge,
+ngx_uint_t ngx_http_mcp_list_own(ngx_http_mcp_bridge_t *bridge,
     ngx_uint_t method);
 
-/* whether ngx_http_mcp_list_merge() may change a result */
-ngx_uint_t ngx_http_mcp_list_merge_needed(ngx_http_mcp_list_merge_t *merge);
+/* whether ngx_http_mcp_list_edit() may change a result */
+ngx_uint_t ngx_http_mcp_list_edit_needed(ngx_http_mcp_list_edit_t *edit);
 
 /*
  * Turns *result, the raw result of upstreams or empty when there is none, into
  * the raw result for the client.  NGX_OK or NGX_ERROR (no memory).
  */
-ngx_int_t ngx_http_mcp_list_merge(ngx_http_mcp_list_merge_t *merge,
+ngx_int_t ngx_http_mcp_list_edit(ngx_http_mcp_list_edit_t *edit,
     ngx_str_t *result);
 
 

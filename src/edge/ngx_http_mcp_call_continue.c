@@ -317,7 +317,7 @@ ngx_http_mcp_continue_posted(ngx_http_mcp_fanout_t *fanout)
 }
 
 
-/* stops without an answer: the client has left, and leaves the parked call */
+/* the client has left: cancels the parked call if it is not answered */
 
 static void
 ngx_http_mcp_continue_stop(ngx_http_mcp_call_t *call)

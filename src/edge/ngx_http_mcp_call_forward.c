@@ -49,7 +49,7 @@ typedef struct {
     ngx_str_t                 buffer;     /* room for an answer in pieces */
     size_t                    size;       /* of them so far */
     size_t                    seen;       /* bytes of pieces so far */
-    ngx_uint_t                stray;      /* the answer has another id */
+    ngx_uint_t                unmatched;  /* the answer has another id */
 
     ngx_http_mcp_exchange_t  *answer;     /* whose headers the answer has */
     ngx_uint_t                logged;     /* the log has what was wrong */
@@ -95,7 +95,7 @@ static ngx_int_t ngx_http_mcp_forward_adapt(ngx_http_mcp_call_t *call,
     ngx_http_mcp_reply_t *reply);
 static ngx_int_t ngx_http_mcp_forward_piece(
     ngx_http_mcp_upstream_request_t *ureq, ngx_chain_t *in, ngx_uint_t last);
-static ngx_uint_t ngx_http_mcp_forward_stray(ngx_http_mcp_call_t *call,
+static ngx_uint_t ngx_http_mcp_forward_unmatched(ngx_http_mcp_call_t *call,
     ngx_buf_t *b);
 static ngx_uint_t ngx_http_mcp_forward_passes(ngx_http_mcp_call_t *call);
 static ngx_int_t ngx_http_mcp_forward_write(void *data, u_char *p,
@@ -774,7 +774,7 @@ ngx_http_mcp_call_upstream_message(ngx_http_mcp_call_t *call,
     ngx_http_mcp_call_deliver(call, &out, id->len ? NGX_MCP_EVENT_REQUEST : 0,
                               level);
 
-    ngx_http_mcp_call_park_said(call, id->len != 0);
+    ngx_http_mcp_call_park_delivered(call, id->len != 0);
 
     if (pool) {
         ngx_destroy_pool(pool);
@@ -1004,7 +1004,7 @@ ngx_http_mcp_forward_filter(ngx_http_mcp_call_t *call, ngx_str_t *text)
     ngx_str_t                result, own;
     ngx_http_mcp_forward_t  *forward;
 
-    if (!ngx_http_mcp_list_filtered(call->ctx, call->message)) {
+    if (!ngx_http_mcp_list_edited(call->ctx, call->message)) {
         return NGX_OK;
     }
 
@@ -1031,8 +1031,8 @@ ngx_http_mcp_forward_filter(ngx_http_mcp_call_t *call, ngx_str_t *text)
         return NGX_OK;
     }
 
-    return ngx_http_mcp_list_filter_text(call->r, call->ctx, call->message,
-                                         &result, text);
+    return ngx_http_mcp_list_edit_text(call->r, call->ctx, call->message,
+                                       &result, text);
 }
 
 
@@ -1043,7 +1043,7 @@ ngx_http_mcp_call_own_list(ngx_http_mcp_call_t *call, ngx_str_t *result)
 
     m = call->message;
 
-    if (!ngx_http_mcp_list_merge_own(&call->ctx->conf->bridge, m->method_code)
+    if (!ngx_http_mcp_list_own(&call->ctx->conf->bridge, m->method_code)
         || m->json.members[NGX_MCP_PATH_CURSOR].type > NGX_MCP_JSON_NULL)
     {
         return NGX_DECLINED;
@@ -1051,8 +1051,8 @@ ngx_http_mcp_call_own_list(ngx_http_mcp_call_t *call, ngx_str_t *result)
 
     ngx_str_null(result);
 
-    if (ngx_http_mcp_list_filter_result(call->r, call->ctx, m,
-                                        result) != NGX_OK) {
+    if (ngx_http_mcp_list_edit_result(call->r, call->ctx, m,
+                                      result) != NGX_OK) {
         return NGX_DECLINED;
     }
 
@@ -1077,11 +1077,11 @@ ngx_http_mcp_forward_piece(ngx_http_mcp_upstream_request_t *ureq,
     call = ureq->data;
     forward = call->data;
 
-    if (in && !forward->stray) {
-        forward->stray = ngx_http_mcp_forward_stray(call, in->buf);
+    if (in && !forward->unmatched) {
+        forward->unmatched = ngx_http_mcp_forward_unmatched(call, in->buf);
     }
 
-    if (call->state != NGX_HTTP_MCP_CALL_RUNNING || forward->stray
+    if (call->state != NGX_HTTP_MCP_CALL_RUNNING || forward->unmatched
         || (call->gone && call->response != NGX_HTTP_MCP_CALL_STREAM))
     {
         /* a stream may be resumed, and says what became of the answer */
@@ -1090,7 +1090,7 @@ ngx_http_mcp_forward_piece(ngx_http_mcp_upstream_request_t *ureq,
             cl->buf->pos = cl->buf->last;
         }
 
-        if (last && !forward->stray) {
+        if (last && !forward->unmatched) {
             ureq->answered = 1;
             ngx_http_mcp_call_answered(call);
         }
@@ -1100,7 +1100,7 @@ ngx_http_mcp_forward_piece(ngx_http_mcp_upstream_request_t *ureq,
 
     if (call->response != NGX_HTTP_MCP_CALL_STREAM && call->batch == NULL
         && call->ctx->accept & NGX_HTTP_MCP_ACCEPT_JSON
-        && !ngx_http_mcp_list_filtered(call->ctx, call->message)
+        && !ngx_http_mcp_list_edited(call->ctx, call->message)
         && ngx_http_mcp_forward_passes(call))
     {
         rc = ngx_http_mcp_forward_pass(call, in, last);
@@ -1141,7 +1141,7 @@ ngx_http_mcp_forward_piece(ngx_http_mcp_upstream_request_t *ureq,
  */
 
 static ngx_uint_t
-ngx_http_mcp_forward_stray(ngx_http_mcp_call_t *call, ngx_buf_t *b)
+ngx_http_mcp_forward_unmatched(ngx_http_mcp_call_t *call, ngx_buf_t *b)
 {
     size_t                   before;
     ngx_str_t                id, value, *own;

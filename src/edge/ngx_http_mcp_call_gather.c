@@ -57,7 +57,7 @@ typedef struct {
                                                    has, or NULL */
     ngx_event_t                       timer;
     unsigned                          listed:1;   /* somebody has answered */
-    unsigned                          hurried:1;  /* only those that were silent
+    unsigned                          silent:1;   /* only those that were silent
                                                      have not */
 } ngx_http_mcp_gather_t;
 
@@ -520,7 +520,7 @@ ngx_http_mcp_gather_failed(ngx_http_mcp_gather_part_t *part,
                && (ureq->x->status == NGX_HTTP_UNAUTHORIZED
                    || ureq->x->status == NGX_HTTP_FORBIDDEN))
     {
-        /* the client can mend it */
+        /* no fault of the upstream: it wants other credentials */
 
         ngx_log_error(NGX_LOG_INFO, r->connection->log, 0,
                       "mcp upstream \"%V\" refused %V with status %ui; the "
@@ -618,8 +618,8 @@ ngx_http_mcp_gather_wait(ngx_http_mcp_gather_t *gather)
 
     if (i == gather->n) {
 
-        if (!gather->hurried) {
-            gather->hurried = 1;
+        if (!gather->silent) {
+            gather->silent = 1;
             ngx_add_timer(&gather->timer, NGX_HTTP_MCP_GATHER_SILENT);
         }
 
@@ -655,7 +655,7 @@ ngx_http_mcp_gather_timeout(ngx_event_t *ev)
             continue;
         }
 
-        if (!gather->hurried) {
+        if (!gather->silent) {
             ngx_log_error(NGX_LOG_ERR, c->log, 0,
                           "mcp upstream \"%V\" has not answered %V %d s after "
                           "another one; the list is served without it, and "

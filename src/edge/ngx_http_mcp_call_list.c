@@ -42,7 +42,7 @@ static void ngx_http_mcp_list_log_private(ngx_http_request_t *r,
 static ngx_int_t ngx_http_mcp_list_frame(ngx_http_mcp_call_t *call,
     ngx_http_mcp_list_copy_t *list, ngx_mcp_page_t *page, ngx_uint_t framed,
     ngx_http_mcp_reply_t *reply);
-static ngx_int_t ngx_http_mcp_list_filter(ngx_http_mcp_call_t *call,
+static ngx_int_t ngx_http_mcp_list_edit_page(ngx_http_mcp_call_t *call,
     ngx_http_mcp_reply_t *reply);
 static ngx_int_t ngx_http_mcp_list_wait(ngx_http_mcp_call_t *call);
 static void ngx_http_mcp_list_stop(ngx_http_mcp_call_t *call);
@@ -288,8 +288,8 @@ ngx_http_mcp_call_list_page(ngx_http_mcp_call_t *call,
         return NGX_ERROR;
     }
 
-    return ngx_http_mcp_list_filtered(call->ctx, call->message)
-           ? ngx_http_mcp_list_filter(call, reply) : NGX_OK;
+    return ngx_http_mcp_list_edited(call->ctx, call->message)
+           ? ngx_http_mcp_list_edit_page(call, reply) : NGX_OK;
 }
 
 
@@ -449,7 +449,7 @@ ngx_http_mcp_list_frame(ngx_http_mcp_call_t *call,
 /* joins the parts, without entries that the caller may not see */
 
 static ngx_int_t
-ngx_http_mcp_list_filter(ngx_http_mcp_call_t *call,
+ngx_http_mcp_list_edit_page(ngx_http_mcp_call_t *call,
     ngx_http_mcp_reply_t *reply)
 {
     size_t     start;
@@ -470,8 +470,8 @@ ngx_http_mcp_list_filter(ngx_http_mcp_call_t *call,
     result.data = text.data + start;
     result.len = text.len - start - 1;
 
-    if (ngx_http_mcp_list_filter_text(call->r, call->ctx, call->message,
-                                      &result, &text)
+    if (ngx_http_mcp_list_edit_text(call->r, call->ctx, call->message,
+                                    &result, &text)
         != NGX_OK)
     {
         return NGX_ERROR;

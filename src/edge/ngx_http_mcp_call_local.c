@@ -237,7 +237,7 @@ ngx_http_mcp_local_list(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
     mlcf = call->ctx->conf;
 
     if (mlcf->bridge.router.n
-        || !ngx_http_mcp_list_merge_own(&mlcf->bridge, m->method_code))
+        || !ngx_http_mcp_list_own(&mlcf->bridge, m->method_code))
     {
         return NGX_DECLINED;
     }
@@ -246,8 +246,8 @@ ngx_http_mcp_local_list(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
         return ngx_http_mcp_reply_invalid(reply, "params.cursor is unknown");
     }
 
-    return ngx_http_mcp_list_filter_result(call->r, call->ctx, m,
-                                           &reply->result);
+    return ngx_http_mcp_list_edit_result(call->r, call->ctx, m,
+                                         &reply->result);
 }
 
 

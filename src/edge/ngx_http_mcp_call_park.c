@@ -57,7 +57,7 @@ struct ngx_http_mcp_call_park_s {
                                                         nobody holds it */
     unsigned                          sending:1;     /* the round */
     unsigned                          parked:1;
-    unsigned                          away:1;        /* nobody reads the line
+    unsigned                          unread:1;      /* nobody reads the line
                                                         of the call */
 };
 
@@ -74,7 +74,7 @@ static ngx_int_t ngx_http_mcp_call_park_listen(
     ngx_http_mcp_upstream_request_t *ureq);
 static void ngx_http_mcp_call_park_open_line(ngx_http_mcp_call_park_t *park);
 static void ngx_http_mcp_call_park_line_ended(ngx_http_mcp_call_line_t *line);
-static ngx_int_t ngx_http_mcp_call_park_heard(ngx_http_mcp_call_line_t *line,
+static ngx_int_t ngx_http_mcp_call_park_message(ngx_http_mcp_call_line_t *line,
     ngx_str_t *text, ngx_uint_t flags, uint64_t before);
 static void ngx_http_mcp_call_park_notified(ngx_http_mcp_call_park_t *park,
     ngx_mcp_json_t *json, ngx_str_t *text);
@@ -138,7 +138,7 @@ ngx_http_mcp_call_park_prepare(ngx_http_mcp_call_t *call,
         park->capabilities = capabilities;
 
         park->line.call = call;
-        park->line.message = ngx_http_mcp_call_park_heard;
+        park->line.message = ngx_http_mcp_call_park_message;
         park->line.ended = ngx_http_mcp_call_park_line_ended;
         park->line.data = park;
 
@@ -428,7 +428,7 @@ ngx_http_mcp_call_park_listen(ngx_http_mcp_upstream_request_t *ureq)
     if (left <= 0) {
         worker->stream_late = ngx_current_msec;
 
-        /* or the line would say what nginx did before, as those below */
+        /* what nginx did before is not for this line, nor for those below */
 
         call->r->connection->log->action = NULL;
 
@@ -487,7 +487,7 @@ ngx_http_mcp_call_park_line_ended(ngx_http_mcp_call_line_t *line)
 /* takes a message of the upstream's GET stream; requests have module ids */
 
 static ngx_int_t
-ngx_http_mcp_call_park_heard(ngx_http_mcp_call_line_t *line, ngx_str_t *text,
+ngx_http_mcp_call_park_message(ngx_http_mcp_call_line_t *line, ngx_str_t *text,
     ngx_uint_t flags, uint64_t before)
 {
     ngx_str_t                  id;
@@ -515,7 +515,7 @@ ngx_http_mcp_call_park_heard(ngx_http_mcp_call_line_t *line, ngx_str_t *text,
     if (park->parked) {
         ngx_http_mcp_call_deliver(call, text, NGX_MCP_EVENT_REQUEST,
                                   NGX_MCP_LEVEL_UNSET);
-        ngx_http_mcp_call_park_said(call, 1);
+        ngx_http_mcp_call_park_delivered(call, 1);
         return NGX_OK;
     }
 
@@ -545,7 +545,7 @@ ngx_http_mcp_call_park_notified(ngx_http_mcp_call_park_t *park,
 
     call = park->call;
 
-    if (park->away || call->large
+    if (park->unread || call->large
         || (park->parked && ngx_mcp_call_full(call->ctx->conf->zone,
                                               call->record.ref)))
     {
@@ -750,7 +750,7 @@ ngx_http_mcp_call_park_round(ngx_event_t *ev)
 
     /* later messages of the upstream have to wait */
 
-    park->away = 1;
+    park->unread = 1;
 
     call->answerer->room(call, 0);
 
@@ -759,7 +759,7 @@ ngx_http_mcp_call_park_round(ngx_event_t *ev)
         ngx_http_mcp_call_park_answer(call, "the client cannot be asked");
 
         round->input.n = 0;
-        park->away = 0;
+        park->unread = 0;
 
         call->answerer->room(call, 1);
     }
@@ -879,7 +879,7 @@ ngx_http_mcp_call_park_log(ngx_http_request_t *r)
 
 
 void
-ngx_http_mcp_call_park_said(ngx_http_mcp_call_t *call, ngx_uint_t asks)
+ngx_http_mcp_call_park_delivered(ngx_http_mcp_call_t *call, ngx_uint_t asks)
 {
     ngx_http_mcp_round_t      *round;
     ngx_http_mcp_call_park_t  *park;
@@ -930,7 +930,7 @@ ngx_http_mcp_call_park_lost(ngx_http_mcp_call_t *call)
 void
 ngx_http_mcp_call_park_drained(ngx_http_mcp_call_t *call)
 {
-    if (call->park && call->park->parked && !call->park->away
+    if (call->park && call->park->parked && !call->park->unread
         && call->state == NGX_HTTP_MCP_CALL_RUNNING)
     {
         call->answerer->room(call, 1);
@@ -950,7 +950,7 @@ ngx_http_mcp_call_park_wake(ngx_http_mcp_call_t *call)
             ngx_del_timer(&call->park->round->timer);
         }
 
-        call->park->away = 0;
+        call->park->unread = 0;
 
         call->answerer->room(call, 1);
     }

@@ -104,7 +104,8 @@ ngx_int_t ngx_http_mcp_call_park_ask(ngx_http_mcp_call_t *call,
     ngx_uint_t method);
 
 /* a text was put on the line of the call; asks: it is a request */
-void ngx_http_mcp_call_park_said(ngx_http_mcp_call_t *call, ngx_uint_t asks);
+void ngx_http_mcp_call_park_delivered(ngx_http_mcp_call_t *call,
+    ngx_uint_t asks);
 
 /* a request has no room on the line: a parked call is cancelled */
 void ngx_http_mcp_call_park_lost(ngx_http_mcp_call_t *call);

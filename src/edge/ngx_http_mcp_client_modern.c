@@ -236,8 +236,8 @@ ngx_http_mcp_modern_client_post(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
     why = ngx_http_mcp_modern_client_removed(m->method_code);
 
     if (why) {
-        return ngx_http_mcp_refuse(r, NGX_HTTP_OK, NGX_MCP_METHOD_NOT_FOUND,
-                                   why);
+        return ngx_http_mcp_refuse(r, NGX_HTTP_NOT_FOUND,
+                                   NGX_MCP_METHOD_NOT_FOUND, why);
     }
 
     if (ctx->scan_error) {
@@ -854,7 +854,7 @@ ngx_http_mcp_modern_client_ttl(ngx_http_mcp_ctx_t *ctx)
 {
     if (ctx->hint.until <= ngx_current_msec
         || (ctx->message->method_code != NGX_MCP_METHOD_TOOLS_LIST
-            && ngx_http_mcp_list_filtered(ctx, ctx->message)))
+            && ngx_http_mcp_list_edited(ctx, ctx->message)))
     {
         return 0;
     }
@@ -1115,7 +1115,7 @@ ngx_http_mcp_modern_client_failed(ngx_http_request_t *r,
     n = 0;
 
     if (code == NGX_MCP_METHOD_NOT_FOUND) {
-        *status = NGX_HTTP_NOT_FOUND;
+        *status = ngx_http_mcp_modern_client_status(NGX_HTTP_OK, code);
         return NGX_OK;
     }
 

@@ -281,22 +281,22 @@ ngx_int_t ngx_http_mcp_denied_as(ngx_http_request_t *r,
     const char **why);
 
 /*
- * ..._filtered() returns whether the list that m asks for may differ from the
- * upstream's.  ..._filter_result() edits the upstream's raw result, or makes
+ * ..._edited() returns whether the list that m asks for may differ from the
+ * upstream's.  ..._edit_result() edits the upstream's raw result, or makes
  * one if that is empty: it puts the module's own entries in front, and leaves
  * tools out that mcp_deny refuses to this caller.  *result is then in r->pool,
  * or unchanged.  NGX_OK or NGX_ERROR.
  */
-ngx_uint_t ngx_http_mcp_list_filtered(ngx_http_mcp_ctx_t *ctx,
+ngx_uint_t ngx_http_mcp_list_edited(ngx_http_mcp_ctx_t *ctx,
     ngx_mcp_message_t *m);
-ngx_int_t ngx_http_mcp_list_filter_result(ngx_http_request_t *r,
+ngx_int_t ngx_http_mcp_list_edit_result(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx, ngx_mcp_message_t *m, ngx_str_t *result);
 
 /*
  * Does the same with a result that stands in a text, which is replaced by a
  * copy in r->pool if the result changes.
  */
-ngx_int_t ngx_http_mcp_list_filter_text(ngx_http_request_t *r,
+ngx_int_t ngx_http_mcp_list_edit_text(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx, ngx_mcp_message_t *m, ngx_str_t *result,
     ngx_str_t *text);
 

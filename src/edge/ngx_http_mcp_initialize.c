@@ -365,7 +365,7 @@ ngx_http_mcp_initialize_message(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
 
     ctx = x->data;
 
-    if (ctx->refusal.data) {
+    if (ctx->result.data) {
         return;
     }
 
@@ -390,7 +390,7 @@ ngx_http_mcp_initialize_message(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
         }
     }
 
-    (void) ngx_http_mcp_string_copy(x->r->pool, &ctx->refusal, &result);
+    (void) ngx_http_mcp_string_copy(x->r->pool, &ctx->result, &result);
 
     ngx_http_mcp_exchange_answered(x);
 }
@@ -409,9 +409,9 @@ ngx_http_mcp_initialize_done(ngx_http_mcp_exchange_t *x,
     r = x->r;
     ctx = x->data;
 
-    if (ctx->refusal.data) {
+    if (ctx->result.data) {
         source.upstream = ctx->target;
-        source.result = ctx->refusal;
+        source.result = ctx->result;
 
         made = ngx_http_mcp_offer(ctx->conf, &ctx->caller.tenant, &source, 1,
                                   r->pool);

@@ -300,7 +300,9 @@ typedef struct {
     ngx_http_mcp_outcome_e      first_outcome;  /* outcome of "first" */
     ngx_http_mcp_feed_wait_t   *feeds;         /* feeds that the answer of
                                                   initialize waits for */
-    ngx_str_t                   result;        /* result of initialize */
+    ngx_str_t                   result;        /* result of initialize: the
+                                                  upstream's, then the
+                                                  client's */
     ngx_str_t                   kind;          /* raw resultType of an
                                                   upstream's result that is
                                                   passed on */

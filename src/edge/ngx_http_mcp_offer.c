@@ -176,7 +176,7 @@ ngx_http_mcp_offer_server(ngx_http_mcp_loc_conf_t *mlcf, ngx_str_t *tenant,
 
     if (result->time && result->changes == changes) {
 
-        /* an offer that holds stays, if it is another tenant's as well */
+        /* another tenant's offer that still holds is not replaced */
 
         return ngx_http_mcp_offer_matches(result, tenant) ? result->info
                                                           : none;

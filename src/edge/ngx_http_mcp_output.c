@@ -179,7 +179,7 @@ ngx_http_mcp_output_finalize(ngx_http_request_t *r, ngx_int_t rc)
 
         } else if (c->buffered && wev->ready) {
 
-            /* or for an event that has come already */
+            /* nginx waits for an event that has come already */
 
             ngx_post_event(wev, &ngx_posted_events);
         }
@@ -350,7 +350,7 @@ ngx_http_mcp_output_failed(ngx_http_request_t *r, ngx_http_mcp_output_t *o)
 
     c = r->connection;
 
-    /* or the end of the exchange would be taken for the request's */
+    /* nginx would take the end of the exchange for that of the request */
 
     c->error = 0;
 

@@ -457,7 +457,7 @@ ngx_http_mcp_publish_event(ngx_http_mcp_publish_t *p, ngx_str_t *text)
     }
 
     ngx_log_error(NGX_LOG_INFO, p->request->connection->log, 0,
-                  "client sent an event that is refused: %s", p->error);
+                  "mcp refused an event: %s", p->error);
 
     if (p->in.full) {
         p->full = 1;

@@ -150,7 +150,7 @@ ngx_http_mcp_content_handler(ngx_http_request_t *r)
     ngx_http_mcp_ctx_t       *ctx;
     ngx_http_mcp_loc_conf_t  *mlcf;
 
-    /* or lines would say what a subrequest of the access phase did */
+    /* what a subrequest of the access phase did is not for log lines */
 
     r->connection->log->action = NULL;
 
@@ -299,7 +299,7 @@ ngx_http_mcp_refuse_form(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 }
 
 
-/* nginx's variables, an upstream's choice or a log may have the other value */
+/* this module would use one value; nginx's variables and logs the other */
 
 static ngx_int_t
 ngx_http_mcp_refuse_header(ngx_http_request_t *r, const char *name)

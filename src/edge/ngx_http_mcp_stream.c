@@ -429,7 +429,7 @@ ngx_http_mcp_stream_turn(ngx_http_mcp_stream_t *s)
         return;
 
     case NGX_DECLINED:
-        /* or the zone says that another stream carries the channel */
+        /* its session has ended, or another stream carries the channel */
 
         if (s->listen.len && ngx_http_mcp_stream_send_end(s) != NGX_OK) {
             ngx_http_mcp_stream_drop(s, NGX_MCP_COUNTER_STREAMS_CLIENT);

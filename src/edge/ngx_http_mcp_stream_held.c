@@ -307,7 +307,7 @@ ngx_http_mcp_held_drop(ngx_http_mcp_stream_t *s)
         }
     }
 
-    /* or the end of the exchange would be taken for the request's */
+    /* nginx would take the end of the exchange for that of the request */
     c->error = 0;
 
     r->read_event_handler = ngx_http_block_reading;

@@ -17,8 +17,8 @@
 static ngx_int_t ngx_http_mcp_evaluate_part(ngx_http_request_t *r,
     ngx_http_complex_value_t *cv, ngx_str_t *value, const char *empty,
     const char *not_text, const char **why);
-static void ngx_http_mcp_list_merge_init(ngx_http_mcp_ctx_t *ctx,
-    ngx_mcp_message_t *m, ngx_http_mcp_list_merge_t *mix);
+static void ngx_http_mcp_list_edit_init(ngx_http_mcp_ctx_t *ctx,
+    ngx_mcp_message_t *m, ngx_http_mcp_list_edit_t *edit);
 static ngx_int_t ngx_http_mcp_denied_reason(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx, const char **why);
 static ngx_int_t ngx_http_mcp_tool_denied(void *data, ngx_str_t *name);
@@ -271,7 +271,7 @@ ngx_http_mcp_denied_reason(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
     *why = (char *) text;
 
     ngx_log_error(NGX_LOG_INFO, r->connection->log, 0,
-                  "mcp request refused: %s, at endpoint \"%V\"", text,
+                  "mcp refused a request: %s, at endpoint \"%V\"", text,
                   &ctx->conf->name);
 
     return NGX_DECLINED;
@@ -299,18 +299,18 @@ ngx_http_mcp_denied_as(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
 
 
 ngx_uint_t
-ngx_http_mcp_list_filtered(ngx_http_mcp_ctx_t *ctx, ngx_mcp_message_t *m)
+ngx_http_mcp_list_edited(ngx_http_mcp_ctx_t *ctx, ngx_mcp_message_t *m)
 {
-    ngx_http_mcp_list_merge_t  mix;
+    ngx_http_mcp_list_edit_t  edit;
 
-    ngx_http_mcp_list_merge_init(ctx, m, &mix);
+    ngx_http_mcp_list_edit_init(ctx, m, &edit);
 
-    return ngx_http_mcp_list_merge_needed(&mix);
+    return ngx_http_mcp_list_edit_needed(&edit);
 }
 
 
 ngx_int_t
-ngx_http_mcp_list_filter_text(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
+ngx_http_mcp_list_edit_text(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
     ngx_mcp_message_t *m, ngx_str_t *result, ngx_str_t *text)
 {
     u_char     *p, *rest;
@@ -318,7 +318,7 @@ ngx_http_mcp_list_filter_text(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
 
     own = *result;
 
-    if (ngx_http_mcp_list_filter_result(r, ctx, m, &own) != NGX_OK) {
+    if (ngx_http_mcp_list_edit_result(r, ctx, m, &own) != NGX_OK) {
         return NGX_ERROR;
     }
 
@@ -346,35 +346,35 @@ ngx_http_mcp_list_filter_text(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
 
 
 ngx_int_t
-ngx_http_mcp_list_filter_result(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
+ngx_http_mcp_list_edit_result(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
     ngx_mcp_message_t *m, ngx_str_t *result)
 {
-    ngx_http_mcp_list_merge_t  mix;
+    ngx_http_mcp_list_edit_t  edit;
 
-    ngx_http_mcp_list_merge_init(ctx, m, &mix);
+    ngx_http_mcp_list_edit_init(ctx, m, &edit);
 
-    mix.pool = r->pool;
-    mix.data = r;
+    edit.pool = r->pool;
+    edit.data = r;
 
-    return ngx_http_mcp_list_merge_needed(&mix)
-           ? ngx_http_mcp_list_merge(&mix, result) : NGX_OK;
+    return ngx_http_mcp_list_edit_needed(&edit)
+           ? ngx_http_mcp_list_edit(&edit, result) : NGX_OK;
 }
 
 
 static void
-ngx_http_mcp_list_merge_init(ngx_http_mcp_ctx_t *ctx, ngx_mcp_message_t *m,
-    ngx_http_mcp_list_merge_t *mix)
+ngx_http_mcp_list_edit_init(ngx_http_mcp_ctx_t *ctx, ngx_mcp_message_t *m,
+    ngx_http_mcp_list_edit_t *edit)
 {
-    ngx_memzero(mix, sizeof(ngx_http_mcp_list_merge_t));
+    ngx_memzero(edit, sizeof(ngx_http_mcp_list_edit_t));
 
-    mix->bridge = &ctx->conf->bridge;
-    mix->caller = &ctx->caller;
-    mix->method = m->method_code;
-    mix->first = (m->json.members[NGX_MCP_PATH_CURSOR].type
+    edit->bridge = &ctx->conf->bridge;
+    edit->caller = &ctx->caller;
+    edit->method = m->method_code;
+    edit->first = (m->json.members[NGX_MCP_PATH_CURSOR].type
                   <= NGX_MCP_JSON_NULL);
 
     if (ctx->conf->deny) {
-        mix->denied = ngx_http_mcp_tool_denied;
+        edit->denied = ngx_http_mcp_tool_denied;
     }
 }
 
