@@ -346,7 +346,7 @@ for my $tenant ('first', 'first', 'other') {
 $up->set(how => 'mcp');
 
 for ([shut => '/_to/shut', 403, 403, 'look for "return"'],
-     [none => '/_to/none', 502, 404, 'is there a location'],
+     [none => '/_to/none', 502, 404, 'write a location'],
      [full => '/_to/full', 503, 503, 'if "limit_req" or .* add a "burst"'],
      [small => '/_to/small', 502, 413, 'raise "client_max_body_size"'])
 {

@@ -158,7 +158,7 @@ is(heard($get{ $o->{id} }), 'x:2 x:last', 'to those who subscribed');
 $up->set(refused => ['x:no']);
 my $r = $s->call('resources/subscribe', { uri => 'x:no' });
 is($r->{error}{code}, -32602, 'a resource that is not told of is refused');
-like($r->{error}{message}, qr/does not tell of updates/, 'with the reason');
+like($r->{error}{message}, qr/does not notify of updates/, 'with the reason');
 
 $r = $t->session(path => '/none')->call('resources/subscribe',
                                         { uri => 'x:1' });

@@ -977,7 +977,7 @@ ngx_http_mcp_list_edit_prepend(ngx_http_mcp_list_edit_t *edit,
 
     if (list.len == 0 || list.data[0] != '[') {
 
-        /* that is no list, and not for us to repair */
+        /* the upstream sent no list: its result stays as it is */
 
         return NGX_OK;
     }

@@ -1057,7 +1057,7 @@ ngx_http_mcp_capture_zeros(u_char *p, u_char *last)
 }
 
 
-/* the scan is kept no longer than the text: stack is warm memory */
+/* the scan lasts as long as the text, and is on the stack for speed */
 
 static void
 ngx_http_mcp_capture_whole(ngx_http_mcp_exchange_t *x, ngx_str_t *text)

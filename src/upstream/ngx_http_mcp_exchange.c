@@ -340,8 +340,7 @@ ngx_http_mcp_exchange_resume(ngx_http_mcp_exchange_t *x)
 
     ngx_http_mcp_exchange_alive(x);
 
-    /* goes on in the next turn of the event loop, so that others have theirs
-       */
+    /* goes on in the next turn of the event loop: others come before */
 
     ngx_post_event(&x->event, &ngx_posted_next_events);
 }

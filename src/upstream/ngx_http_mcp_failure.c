@@ -505,7 +505,7 @@ ngx_http_mcp_failure_remedy_here(ngx_uint_t status)
 
     case NGX_HTTP_NOT_FOUND:
     case NGX_HTTP_NOT_ALLOWED:
-        return "is there a location for this URI, with \"proxy_pass\"?";
+        return "write a location for this URI, with \"proxy_pass\"";
 
     case NGX_HTTP_REQUEST_ENTITY_TOO_LARGE:
         return "raise \"client_max_body_size\" of this location";
@@ -513,7 +513,7 @@ ngx_http_mcp_failure_remedy_here(ngx_uint_t status)
     case NGX_HTTP_TOO_MANY_REQUESTS:
     case NGX_HTTP_SERVICE_UNAVAILABLE:
         return "if \"limit_req\" or \"limit_conn\" of this location refused, "
-               "which nginx's own line says, limit tools/call only, by a "
+               "see nginx's own message, limit tools/call only, by a "
                "\"map\" of \"$mcp_method\", or add a \"burst\"";
 
     default:

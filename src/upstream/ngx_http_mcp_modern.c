@@ -195,7 +195,7 @@ ngx_http_mcp_modern_open(ngx_http_mcp_upstream_request_t *ureq)
         if (ngx_mcp_method_parse(&ureq->scope.method)
             == NGX_MCP_METHOD_SUBSCRIBE)
         {
-            ureq->refused = "the upstream does not tell of updates of this "
+            ureq->refused = "the upstream does not notify of updates of this "
                             "resource";
         }
 
