@@ -290,14 +290,16 @@ ngx_http_mcp_merge_noname(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *prev)
     ngx_http_conf_ctx_t       *ctx;
     ngx_http_core_loc_conf_t  *clcf;
 
-    ctx = cf->ctx;
-    ctx->loc_conf[ngx_http_mcp_module.ctx_index] = prev;
-
     clcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
+
+    /* a block with a handler of its own is no endpoint */
 
     if (clcf->handler) {
         return;
     }
+
+    ctx = cf->ctx;
+    ctx->loc_conf[ngx_http_mcp_module.ctx_index] = prev;
 
     if (prev->endpoint) {
         clcf->handler = ngx_http_mcp_content_handler;
