@@ -172,6 +172,21 @@ for my $n (100, 1000) {
 }
 
 
+# a client that reads slowly gets an answer that waits for it, though its
+# session has ended
+
+for my $worker ($t->workers) {
+    $s = $t->session;
+    my $sse = burst($s, { n => 1, pad => 3_000_000 }, rcvbuf => 4096);
+
+    ok((wait_for { $t->status->{calls}{running} == 0 }), 'answered');
+    is($s->delete(conn => $t->conn_on_worker($worker))->{status}, 200,
+       'a session ends');
+    is(all_of($sse), '1 .. 1, the answer', 'whose answer was not read');
+    ok(!$sse->cut, 'its stream ends');
+}
+
+
 # what a client that takes JSON only is not told fills its general line
 
 {

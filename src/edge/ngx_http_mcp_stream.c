@@ -556,9 +556,17 @@ ngx_http_mcp_stream_session_ended(ngx_http_mcp_stream_t *s)
     s->direct = 1;
     s->unlogged = 0;
 
-    /* the answer was lost with the channel, if it is not sent yet */
+    if (!s->answered) {
+        return NGX_OK;
+    }
 
-    return s->answered ? NGX_DONE : NGX_OK;
+    /* the channel had the answer, too, but is not read any more */
+
+    if (s->answer.len && ngx_http_mcp_stream_text(s, &s->answer) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    return NGX_DONE;
 }
 
 
@@ -679,6 +687,7 @@ ngx_http_mcp_stream_gather(ngx_http_mcp_stream_t *s,
 
         if (flags & NGX_MCP_EVENT_RESPONSE) {
             s->missed = 0;
+            s->answer.len = 0;
         }
 
         if (s->listen.len) {
