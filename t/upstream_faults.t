@@ -289,6 +289,7 @@ my %lost = (
     '200 with the id of the session' => [200, -32000, 'Session "%s" not found'],
     '200 as a stream' => [200, -32600,
                           'Invalid Request: Session not found: %s'],
+    '200 in an array' => [200, -32001, 'Session not found'],
     '400 with the id' => [400, -32000,
                           'Bad Request: No valid session ID provided'],
     '400 with an id of its own' => [400, -32600,
@@ -316,6 +317,11 @@ sub forgotten {
     $answer->{id} = 'server-error' if $manner =~ /its own/;
     return [sse => {}], [event => json_encode($answer)], [end =>]
         if $manner =~ /stream/;
+    return [http => $status, { 'Content-Type' => 'application/json' },
+            '[' . json_encode($answer) . ',{"jsonrpc":"2.0",'
+            . '"method":"notifications/message","params":{"level":"info",'
+            . '"data":"and more"}}]']
+        if $manner =~ /array/;
     return [http => $status, { 'Content-Type' => 'application/json' },
             json_encode($answer)];
 }
@@ -404,6 +410,7 @@ server {
     server_name mcp.test;
 
     mcp_stream_after 0;
+    mcp_call_limit 256;
 
     location = /rpc    { mcp_endpoint zone=main;
                          mcp_upstream rpc /_rpc protocol=rpc; }

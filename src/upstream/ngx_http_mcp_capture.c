@@ -1127,7 +1127,9 @@ ngx_http_mcp_capture_array(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
 
     rest = *text;
 
-    while (!x->stop && ngx_mcp_json_element(&rest, &message) == NGX_OK) {
+    while (!x->stop && !x->done
+           && ngx_mcp_json_element(&rest, &message) == NGX_OK)
+    {
 
         /* cannot fail: the element is a part of a valid text */
 

@@ -555,8 +555,10 @@ ngx_http_mcp_upstream_request_message(ngx_http_mcp_exchange_t *x,
     }
 
     if (ngx_http_mcp_upstream_request_sends(ureq) && !ureq->healed
-        && !ureq->received)
+        && !ureq->received && !ureq->examined)
     {
+        ureq->examined = 1;
+
         /* refused by the transport, and not by what the message was for */
 
         ureq->newer = ureq->upstream->protocol == NGX_HTTP_MCP_AUTO

@@ -215,6 +215,8 @@ struct ngx_http_mcp_upstream_request_s {
     unsigned                          aborted:1;
     unsigned                          asking:1;   /* waits for input */
     unsigned                          received:1; /* a message was received */
+    unsigned                          examined:1; /* the first message, for
+                                                     whether it sets "lost" */
 };
 
 
