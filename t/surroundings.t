@@ -48,7 +48,12 @@ if ($handler == 0) {
 
 END { kill KILL => $handler if $handler }
 
-my $t = Mcp::Test->new(vars => { UP => $up->port, DEAD => free_port(),
+my $old = Mcp::Upstream->new(sub {
+    return [http => 410, { 'Content-Type' => 'text/plain' },
+            "$_[0]{method} is gone"];
+});
+
+my $t = Mcp::Test->new(vars => { UP => $up->port, OLD => $old->port, DEAD => free_port(),
                                  FCGI => $fcgi->sockport },
                        conf => <<'EOF');
 mcp_zone zone=main:8m;
@@ -177,6 +182,12 @@ server {
         limit_except POST { deny all; }
         mcp_endpoint zone=main;
         mcp_upstream u /_plain;
+    }
+
+    location = /moved {
+        mcp_endpoint zone=main;
+        mcp_upstream u /_plain;
+        if ($http_x_old) { proxy_pass http://127.0.0.1:%%OLD%%; }
     }
 
     location = /mirrored {
@@ -555,6 +566,21 @@ for my $user ('ann', 'bob') {
     $s = $t->session(path => '/except');
     is($s->call('ping')->{http}{status}, 200, 'limit_except: POST');
     is($s->open_get->status, 403, 'limit_except: GET');
+
+    $s = $t->session(path => '/moved');
+    is($s->tool('x')->{http}{status}, 200, 'beside an "if" with proxy_pass');
+
+    for my $method (qw(GET POST OPTIONS)) {
+        $r = $t->request($method, '/moved', {
+            'X-Old' => 1, 'Content-Type' => 'application/json',
+            Origin => 'http://mcp.test',
+            'Access-Control-Request-Method' => 'POST' },
+            $method eq 'POST' ? '{}' : undef);
+        is("$r->{status} $r->{body}", "410 $method is gone",
+           "$method in the \"if\" is not for the endpoint");
+        ok(!exists $r->{headers}{'access-control-allow-origin'},
+           'and gets no header of it');
+    }
 
     $s = $t->session(path => '/mirrored');
     is($s->tool('x')->{http}{status}, 200, 'mirror');
