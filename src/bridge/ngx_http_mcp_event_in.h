@@ -35,8 +35,8 @@ typedef struct {
     ngx_mcp_counter_e           counter;      /* the source's counter of events
                                                  that were sent */
     ngx_pool_t                 *pool;
-    ngx_mcp_consume_t          *consume;      /* what a feed takes with the
-                                                 event; NULL: no feed */
+    ngx_mcp_consume_t          *consume;      /* consumed with the event of a
+                                                 feed; NULL: no feed */
 
     unsigned                    payload:1;    /* the body is only a payload:
                                                  it addresses nobody */

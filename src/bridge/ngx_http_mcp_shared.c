@@ -1408,9 +1408,9 @@ ngx_http_mcp_shared_notify(ngx_http_mcp_shared_t *us, ngx_str_t *text,
 
 
 /*
- * What changed may be a part of resources that somebody subscribed to: their
- * URIs are what its own begins with.  Clients with a stream at the upstream
- * are notified there.
+ * The changed resource may be a part of others that somebody subscribed to:
+ * its URI begins with theirs.  Clients with a stream at the upstream are
+ * notified there.
  */
 
 static void

@@ -44,8 +44,8 @@ struct ngx_http_mcp_call_park_s {
     ngx_str_t                         capabilities;  /* declared, raw */
     ngx_mcp_ref_t                     session;       /* block 0: not yet */
     ngx_str_t                         id;            /* its, a UUID */
-    ngx_http_mcp_call_line_t          line;          /* what the upstream says
-                                                        on its GET stream */
+    ngx_http_mcp_call_line_t          line;          /* for messages of the
+                                                        upstream's GET stream */
     ngx_uint_t                        listens;       /* for that in the upstream
                                                         session with this
                                                         serial */
@@ -428,7 +428,7 @@ ngx_http_mcp_call_park_listen(ngx_http_mcp_upstream_request_t *ureq)
     if (left <= 0) {
         worker->stream_late = ngx_current_msec;
 
-        /* what nginx did before is not for this line, nor for those below */
+        /* nginx's action before is not for this line, nor for those below */
 
         call->r->connection->log->action = NULL;
 

@@ -1059,7 +1059,7 @@ ngx_http_mcp_modern_client_stamped(ngx_http_request_t *r,
 
     if (edit.start == edit.end && edit.text.len <= room) {
 
-        /* what is before the members moves, as it is short */
+        /* the text before the members moves, as it is short */
 
         p = text->data - edit.text.len;
         ngx_memmove(p, text->data, edit.start);

@@ -144,9 +144,9 @@ char *ngx_http_mcp_conf_invalid(ngx_conf_t *cf, ngx_str_t *param,
 
 
 /*
- * What ngx_http_mcp_conf_set() does with a directive; in "post" of the command
- * (ngx_http_mcp_conf_slots.c).  It calls ngx_http_mcp_conf_used(), and refuses
- * a directive that is here twice, unless there may be many.
+ * The description of a directive for ngx_http_mcp_conf_set(), in "post" of the
+ * command.  That function calls ngx_http_mcp_conf_used(), and refuses a
+ * directive that is here twice, unless there may be many.
  */
 
 typedef struct {

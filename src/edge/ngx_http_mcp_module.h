@@ -123,7 +123,7 @@ typedef struct {
 } ngx_http_mcp_endpoint_worker_t;
 
 
-/* what a location holds; bits */
+/* directives in a location; bits */
 
 #define NGX_HTTP_MCP_HOLDS_ENDPOINT  0x01
 #define NGX_HTTP_MCP_HOLDS_PUBLISH   0x02

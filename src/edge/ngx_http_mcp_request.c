@@ -150,7 +150,7 @@ ngx_http_mcp_content_handler(ngx_http_request_t *r)
     ngx_http_mcp_ctx_t       *ctx;
     ngx_http_mcp_loc_conf_t  *mlcf;
 
-    /* what a subrequest of the access phase did is not for log lines */
+    /* the action of a subrequest of the access phase is not for log lines */
 
     r->connection->log->action = NULL;
 

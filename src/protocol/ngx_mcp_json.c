@@ -8,7 +8,7 @@
 #include "ngx_mcp_json_token.h"
 
 
-/* what may come next */
+/* states of the scan, each named by the next token */
 
 enum {
     json_value = 0,

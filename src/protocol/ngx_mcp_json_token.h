@@ -46,7 +46,7 @@ enum {
 };
 
 
-/* what a backslash and a character stand for; 0: not an escape, or \u */
+/* the meaning of a backslash and a character; 0: not an escape, or \u */
 extern const u_char  ngx_mcp_json_unescaped[256];
 
 

@@ -11,7 +11,7 @@
 
 typedef struct {
     u_char                  name;
-    u_char                  lead;         /* what it stands for begins so */
+    u_char                  lead;         /* the expansion begins so */
     unsigned                optional:1;
     unsigned                slashes:1;
 } ngx_mcp_template_op_t;

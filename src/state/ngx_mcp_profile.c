@@ -382,7 +382,7 @@ ngx_mcp_profile_put(ngx_mcp_zone_t *zone, ngx_str_t *key, uint64_t epoch,
 }
 
 
-/* what was composed of profiles has to be composed again */
+/* results that were composed of profiles have to be composed again */
 
 static void
 ngx_mcp_profile_changed_locked(ngx_mcp_zone_t *zone)

@@ -58,7 +58,7 @@ typedef enum {
     NGX_MCP_TLV_LEVEL = 23,
     NGX_MCP_TLV_CHANNEL = 24,
     NGX_MCP_TLV_LAST = 25,                /* position of a log */
-    NGX_MCP_TLV_READ_OWN = 26,                 /* what was delivered */
+    NGX_MCP_TLV_READ_OWN = 26,                 /* delivered until here */
     NGX_MCP_TLV_READ_GROUP = 27,
     NGX_MCP_TLV_READ_ENDPOINT = 28,
     NGX_MCP_TLV_START = 29,

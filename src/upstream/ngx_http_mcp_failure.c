@@ -496,7 +496,7 @@ ngx_http_mcp_failure_remedy(ngx_http_mcp_exchange_t *x,
 }
 
 
-/* what to look at where nginx itself refused */
+/* the remedy where nginx itself refused */
 
 static const char *
 ngx_http_mcp_failure_remedy_here(ngx_uint_t status)

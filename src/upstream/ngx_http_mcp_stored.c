@@ -34,7 +34,7 @@ static ngx_str_t  ngx_http_mcp_stored_handed[NGX_HTTP_MCP_STORED_HANDED] = {
     ngx_string("realip_remote_port")
 };
 
-/* what is known in this worker */
+/* the stored variables of the configuration that this worker uses */
 
 static ngx_http_mcp_stored_known_t  ngx_http_mcp_stored_cycle;
 
