@@ -53,7 +53,8 @@ my $old = Mcp::Upstream->new(sub {
             "$_[0]{method} is gone"];
 });
 
-my $t = Mcp::Test->new(vars => { UP => $up->port, OLD => $old->port, DEAD => free_port(),
+my $t = Mcp::Test->new(vars => { UP => $up->port, OLD => $old->port,
+                                 DEAD => free_port(),
                                  FCGI => $fcgi->sockport },
                        conf => <<'EOF');
 mcp_zone zone=main:8m;
