@@ -11,7 +11,7 @@
 #include "ngx_http_mcp_call.h"
 #include "ngx_http_mcp_client.h"
 #include "ngx_http_mcp_feed.h"
-#include "ngx_http_mcp_shared.h"
+#include "ngx_http_mcp_interest.h"
 #include "ngx_http_mcp_manner.h"
 #include "ngx_http_mcp_topic.h"
 #include "ngx_http_mcp_wait.h"

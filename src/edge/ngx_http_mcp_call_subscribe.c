@@ -9,7 +9,7 @@
 #include <ngx_http.h>
 #include "ngx_http_mcp_call.h"
 #include "ngx_http_mcp_feed.h"
-#include "ngx_http_mcp_shared.h"
+#include "ngx_http_mcp_interest.h"
 #include "ngx_http_mcp_manner.h"
 #include "ngx_http_mcp_topic.h"
 

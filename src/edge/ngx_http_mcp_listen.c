@@ -10,6 +10,7 @@
 #include "ngx_http_mcp_listen.h"
 #include "ngx_http_mcp_edge.h"
 #include "ngx_http_mcp_feed.h"
+#include "ngx_http_mcp_interest.h"
 #include "ngx_http_mcp_list_cache.h"
 #include "ngx_http_mcp_manner.h"
 #include "ngx_http_mcp_route.h"

@@ -1,0 +1,69 @@
+
+/*
+ * Copyright (C) 2026 The ngx_http_mcp_module authors
+ */
+
+
+/*
+ * A session's wish for a subscription that all sessions of its audience share,
+ * and the wait until the upstream has accepted it.  Works in any worker: it
+ * writes the wish into the zone (ngx_mcp_interest.h), and the worker that holds
+ * the shared upstream session (ngx_http_mcp_shared.h) subscribes.
+ */
+
+#ifndef _NGX_HTTP_MCP_INTEREST_H_INCLUDED_
+#define _NGX_HTTP_MCP_INTEREST_H_INCLUDED_
+
+
+#include "ngx_http_mcp_bridge.h"
+#include "ngx_http_mcp_waiter.h"
+
+
+typedef struct {
+    /* in: what these members point to must live as long as the wait */
+    ngx_http_mcp_bridge_t     *bridge;
+    ngx_http_mcp_upstream_t   *upstream;
+    ngx_mcp_caller_t          *caller;
+    ngx_str_t                  uri;
+    ngx_uint_t                 limit;
+    ngx_pool_t                *pool;
+
+    /*
+     * NGX_OK: the upstream accepted the subscription; NGX_DONE: it cannot be
+     * shared, and the caller subscribes in the client's own upstream session;
+     * NGX_DECLINED: the session is not subscribed any more; NGX_ABORT: it took
+     * too long, and the session was unsubscribed; NGX_BUSY, NGX_ERROR: the
+     * subscription was lost, and the limit or the zone has no room for a new
+     * one.
+     */
+    void                     (*done)(void *data, ngx_int_t rc);
+    void                      *data;
+
+    /* private */
+    ngx_http_mcp_waiter_t      waiter;
+    ngx_str_t                  audience_key;
+} ngx_http_mcp_interest_t;
+
+
+/*
+ * Subscribes the caller's session.  NGX_OK and NGX_DONE: as for done();
+ * NGX_AGAIN: the caller calls ngx_http_mcp_interest_wait(); NGX_BUSY: the
+ * session has want->limit subscriptions; NGX_DECLINED: the session has ended,
+ * or there is no room.
+ */
+ngx_int_t ngx_http_mcp_interest(ngx_http_mcp_interest_t *want);
+
+/* done() is called once, unless ngx_http_mcp_interest_cancel() comes before */
+void ngx_http_mcp_interest_wait(ngx_http_mcp_interest_t *want);
+void ngx_http_mcp_interest_cancel(ngx_http_mcp_interest_t *want);
+
+
+/*
+ * Subscribes to the resource, in the shared upstream session, until the call
+ * ends; for a call that waits for its update.  Failures are not reported.
+ */
+void ngx_http_mcp_interest_add_call(ngx_http_mcp_interest_t *want,
+    ngx_mcp_ref_t call);
+
+
+#endif /* _NGX_HTTP_MCP_INTEREST_H_INCLUDED_ */
