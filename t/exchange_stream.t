@@ -26,6 +26,15 @@ sub large {
 }
 
 
+sub in_array {
+    my ($r) = @_;
+    return [(map { notification('message', { level => $_, data => $_ }) }
+             qw(info warning)),
+            Mcp::Upstream::result($r, { done => 1 }),
+            notification('message', { level => 'error', data => 'late' })];
+}
+
+
 sub result { return [event => Mcp::Upstream::result(@_)] }
 
 
@@ -132,13 +141,9 @@ my %tools = (
                 result($r, { done => 1 }));
     },
     # the same in an array, as servers of 2025-03-26 may send it
-    array => sub {
-        my ($r) = @_;
-        return [json => [
-            (map { notification('message', { level => $_, data => $_ }) }
-             qw(info warning)),
-            Mcp::Upstream::result($r, { done => 1 }),
-            notification('message', { level => 'error', data => 'late' })]];
+    array => sub { return [json => in_array(@_)] },
+    'array in a stream' => sub {
+        return ([sse => {}], [event => in_array(@_)]);
     },
     plain => sub { return { content => [] } },
 );
@@ -330,21 +335,23 @@ for my $path ('/mcp', '/rpc') {
     for my $accept ('application/json, text/event-stream',
                     'application/json')
     {
-        my $s = $t->session(path => $path, accept => $accept);
-        my $r = $s->call('tools/call', { name => 'array' });
-        my @m = @{ $r->{http}{messages} };
-        my $get = $s->open_get;
+        for my $tool ('array', 'array in a stream') {
+            my $s = $t->session(path => $path, accept => $accept);
+            my $r = $s->call('tools/call', { name => $tool });
+            my @m = @{ $r->{http}{messages} };
+            my $get = $s->open_get;
 
-        is_deeply($r->{result}, { done => 1 }, "$path, $accept: an array");
+            is_deeply($r->{result}, { done => 1 }, "$path, $accept: $tool");
 
-        push @m, map { $get->method('notifications/message')->{json} } 1, 2
-            if $accept !~ /event/;
+            push @m, map { $get->method('notifications/message')->{json} } 1, 2
+                if $accept !~ /event/;
 
-        is_deeply([map { $_->{params}{level} || 'result' } @m],
-                  $accept =~ /event/ ? [qw(info warning result)]
-                                     : [qw(result info warning)],
-                  'has what is before its answer');
-        $s->delete;
+            is_deeply([map { $_->{params}{level} || 'result' } @m],
+                      $accept =~ /event/ ? [qw(info warning result)]
+                                         : [qw(result info warning)],
+                      'has what is before its answer');
+            $s->delete;
+        }
     }
 }
 

@@ -112,6 +112,9 @@ emit($up, $sid, updated('file:///a'));
 hears($get[$_], 'file:///a', "session $_ hears of it") for 0 .. 2;
 emit($up, $sid, updated('file:///b'));
 hears($get[1], 'file:///b', 'one who subscribed to another hears of that');
+emit($up, $sid, [updated('file:///a'), updated('file:///b')]);
+hears($get[$_], 'file:///a', "session $_, in an array") for 0 .. 2;
+hears($get[1], 'file:///b', 'with another after it');
 nothing_but(\@get, 'nobody hears anything twice, or what is not for it');
 is($s[0]->tool('wait_for_event', { uri => 'file:///a' })
    ->{result}{structuredContent}{event}{params}{uri}, 'file:///a',

@@ -81,6 +81,10 @@ my @faults = (
     ['an array of more than 128' => 502, -32603, sub {
         [json => [Mcp::Upstream::result($_[0], { content => [] }), (1) x 128]]
     }],
+    ['an array of more than 128 in a stream' => 502, -32603, sub {
+        ([sse => {}],
+         [event => [Mcp::Upstream::result($_[0], { content => [] }),
+                    (1) x 128]]) }],
     ['another id' => 502, -32603, sub {
         [json => { jsonrpc => '2.0', id => 'other', result => {} }] }],
     ['no id' => 502, -32603, sub {
@@ -155,6 +159,9 @@ my @faults = (
     ['an array of 128' => 200, 'ok', sub {
         [json => [(notification('x')) x 127,
                   Mcp::Upstream::result($_[0], { content => [] })]] }],
+    ['a large array in a stream' => 200, 'ok', sub {
+        ([sse => {}],
+         [event => '[' . ' ' x 200_000 . ok_json($_[0]) . ',1]']) }],
     ['a large array of two' => 200, 'ok', sub {
         [http => 200, { 'Content-Type' => 'application/json' },
          '[' . ' ' x 200_000 . ok_json($_[0]) . ',{}]'] }],

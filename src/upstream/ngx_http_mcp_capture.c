@@ -912,11 +912,11 @@ ngx_http_mcp_capture_event(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
         return;
     }
 
-    ngx_http_mcp_capture_id(x, text);
-    ngx_http_mcp_capture_refusal(x, text);
+    if (x->scan->type == NGX_MCP_JSON_ARRAY) {
+        ngx_http_mcp_capture_array(x, text);
 
-    if (x->handlers->message) {
-        x->handlers->message(x, text);
+    } else {
+        ngx_http_mcp_capture_deliver(x, text);
     }
 }
 

@@ -65,10 +65,11 @@ typedef struct {
     void                  (*header)(ngx_http_mcp_exchange_t *x);
 
     /*
-     * One whole message was received: the data of one SSE event, or a JSON
-     * body of at most NGX_HTTP_MCP_WHOLE bytes.  The text is valid during the
-     * call; x->scan has its members, and the callback may change it.  A feed
-     * gives each event or line, not scanned.  May be NULL.
+     * One whole message was received: the data of one SSE event, a JSON body
+     * of at most NGX_HTTP_MCP_WHOLE bytes, or one message of an array in these.
+     * The text is valid during the call; x->scan has its members, and the
+     * callback may change it.  A feed gives each event or line, not scanned.
+     * May be NULL.
      */
     void                  (*message)(ngx_http_mcp_exchange_t *x,
                                 ngx_str_t *text);
