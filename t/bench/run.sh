@@ -13,8 +13,9 @@
 #     ping list public call json sse publish rule initialize modern discover
 #                    a request | return 200, return 202, proxy_pass
 #     merged three   a list, a call with three upstreams | with one
-#     fan listen steady   an event to many streams: in bursts, those of
-#                    subscriptions/listen, at a steady rate
+#     fan listen     an event to many streams, those of subscriptions/listen
+#     steady secure http2   at a steady rate: parked and held, these over TLS,
+#                    HTTP/2
 #     memory crowd   of a session with its stream; 100,000 of them
 #     want tenants   an event for one of many
 #     lists topics   lists of many entries
@@ -32,6 +33,7 @@
 # MCP_BENCH_ROUNDS=61     of each comparison; medians count
 # MCP_BENCH_MS=50        of a round
 # MCP_BENCH_STREAMS=100000   of "want"
+# MCP_BENCH_STEADY='1000 5000 15000'   streams at a steady rate
 # MCP_BENCH_PROFILE=40    functions that take most instructions
 
 # shellcheck disable=SC2034    # for the parts
@@ -45,6 +47,7 @@ port=${MCP_BENCH_PORT:-25100}
 rounds=${MCP_BENCH_ROUNDS:-61}
 ms=${MCP_BENCH_MS:-50}
 streams=${MCP_BENCH_STREAMS:-100000}
+steady=${MCP_BENCH_STEADY:-1000 5000 15000}
 load=$root/.build/bench/load
 
 mkdir -p "$root/.build/bench"
@@ -59,7 +62,7 @@ pids=
 trap 'kill $pids 2>/dev/null || true; wait; rm -rf "$dir"' EXIT
 
 [ -n "${MCP_MODULE:-}" ] || "$root/t/build.sh"
-gcc -O2 -Wall -Wextra -o "$load" "$root"/t/bench/load/*.c
+gcc -O2 -Wall -Wextra -o "$load" "$root"/t/bench/load/*.c -lssl
 ulimit -n "$(ulimit -H -n)"
 connections=$(($(ulimit -n) - 100))
 [ "$connections" -lt 19900 ] || connections=19900
@@ -107,12 +110,13 @@ for part in $each; do
     fi
 done
 
-for part in fan listen steady memory crowd want tenants lists topics \
-    subscribe waits payload deaths locks others
+for part in fan listen steady secure http2 memory crowd want tenants lists \
+    topics subscribe waits payload deaths locks others
 do
     if wanted "$part"; then
         $part
     fi
 done
 
-! cat "$dir"/*/error.log | grep -E '\[(warn|error|crit|alert|emerg)\]'
+! cat "$dir"/*/error.log | grep -v '"listen ... http2" directive' \
+    | grep -E '\[(warn|error|crit|alert|emerg)\]'

@@ -6,12 +6,30 @@
 
 
 # mcp SIZE [MAIN [FEW]]: a server with two endpoints, each with a zone and a
-# publish location, and further directives
+# publish location, and further directives; $over: what the port after the
+# next, for streams, speaks
 
 mcp() {
+    local conf=
+
+    if [ -n "${over:-}" ]; then
+        conf="listen 127.0.0.1:$((port + 2)) backlog=4096 ${listen:-} $over;"
+    fi
+
+    case ${over:-} in
+    ssl*)
+        [ -e "$dir/key.pem" ] || openssl req -x509 -newkey ec -nodes \
+            -pkeyopt ec_paramgen_curve:prime256v1 -subj /CN=localhost \
+            -keyout "$dir/key.pem" -out "$dir/cert.pem" 2> "$dir/openssl"
+        conf+=" ssl_certificate $dir/cert.pem;
+                ssl_certificate_key $dir/key.pem;"
+        ;;
+    esac
+
     echo "mcp_zone zone=main:$1; mcp_zone zone=few:64m;
           server {
               listen 127.0.0.1:$port backlog=4096 ${listen:-};
+              $conf
               mcp_stream_heartbeat 0;
               allow 127.0.0.0/8;
               deny all;
@@ -87,9 +105,37 @@ fan_row() {
 # 20,000 deliveries a second, in events that come one by one
 
 steady() {
-    local n rate park workers a b listen
+    steady_of << 'END'
+parked on
+held off
+END
+}
 
-    for n in 1000 5000 15000; do
+
+secure() {
+    steady_of << 'END'
+parked_TLS on -t ssl
+held_TLS off -t ssl
+END
+}
+
+
+http2() {
+    steady_of << 'END'
+HTTP/2 on -2 http2
+HTTP/2_TLS on -t_-2 ssl http2
+END
+}
+
+
+# steady_of: lines of a name, mcp_stream_park, an option, and $over
+
+steady_of() {
+    local n rate kinds kind park option workers a b listen over
+
+    mapfile -t kinds
+
+    for n in $steady; do
         rate=$(scale 20000 "$n")
 
         bare
@@ -99,15 +145,17 @@ steady() {
         stop "$master"
 
         for workers in 1 2; do
-            for park in on off; do
-                listen=
-                [ $workers = 1 ] || listen=reuseport
+            listen=
+            [ $workers = 1 ] || listen=reuseport
 
-                start "steady-$n-$workers-$park" $workers \
+            for kind in "${kinds[@]}"; do
+                read -r kind park option over <<< "$kind"
+
+                start "steady-$n-$workers-${kind/\//}" $workers \
                     <<< "$(mcp 64m "mcp_stream_park $park;")"
                 # shellcheck disable=SC2086
-                a=$($cpu "$load" -p "$port" $work steady "$n" "$rate" \
-                        $((200000 / n)))
+                a=$($cpu "$load" -p "$port" ${option/_/ } $work \
+                        steady "$n" "$rate" $((200000 / n)))
                 stop "$master"
 
                 # shellcheck disable=SC2086
@@ -119,11 +167,7 @@ steady() {
 
 
 steady_rows() {
-    local kind=parked
-
-    [ "$park" = on ] || kind=held
-
-    row "$n $kind streams, $workers worker(s), half by ms" "$1" "$4" \
+    row "$n ${kind/_/ } streams, $workers worker(s), half by ms" "$1" "$4" \
         "$(divide "$4" "$1")" "" ""
     row "    99% of the deliveries by, ms" "$2" "$5" "$(divide "$5" "$2")" \
         "" ""

@@ -9,6 +9,8 @@
 
 int  port;
 int  listens;
+int  secure;
+int  http2;
 int  workers[64], nworkers;
 
 
@@ -200,24 +202,6 @@ dial_worker(conn_t *c, int source, int pid)
     }
 
     check(0, "no connection to this worker", "");
-}
-
-
-void
-put(int fd, const char *text, size_t len)
-{
-    ssize_t  n;
-
-    while (len) {
-        n = send(fd, text, len, MSG_NOSIGNAL);
-
-        if (n <= 0) {
-            die("send");
-        }
-
-        text += n;
-        len -= n;
-    }
 }
 
 
@@ -416,16 +400,21 @@ stream_begin(conn_t *c, const char *request, int n)
     char     text[1024];
     ssize_t  got;
 
-    put(c->fd, request, n);
+    if (http2) {
+        h2_put(c->fd, request, n);
+        h2_take(c->fd);
 
-    got = recv(c->fd, text, sizeof(text) - 1, 0);
+    } else {
+        put(c->fd, request, n);
+        got = take(c->fd, text, sizeof(text) - 1);
 
-    if (got <= 0) {
-        die("no stream");
+        if (got <= 0) {
+            die("no stream");
+        }
+
+        text[got] = '\0';
+        check(strncmp(text, "HTTP/1.1 200", 12) == 0, "got", text);
     }
-
-    text[got] = '\0';
-    check(strncmp(text, "HTTP/1.1 200", 12) == 0, "got", text);
 
     fcntl(c->fd, F_SETFL, O_NONBLOCK);
 }
@@ -445,7 +434,7 @@ listen_open(int source, const char *filter)
              "\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","
              "\"io.modelcontextprotocol/clientCapabilities\":{}}}}", filter);
 
-    c.fd = dial(source);
+    c.fd = dial_over(source);
 
     n = snprintf(text, sizeof(text),
                  "POST /mcp HTTP/1.1\r\nHost: localhost\r\n"
@@ -483,7 +472,7 @@ stream_open(int source, const session_t *s)
 {
     static conn_t  c;
 
-    c.fd = dial(source);
+    c.fd = dial_over(source);
     stream_start(&c, s);
 
     return c.fd;

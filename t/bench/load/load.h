@@ -15,6 +15,7 @@
 
 #define _GNU_SOURCE
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -57,6 +58,8 @@ typedef struct {
 extern int  port;
 extern int  listens;                         /* streams are those of
                                                 subscriptions/listen: -l */
+extern int  secure;                          /* over TLS: -t */
+extern int  http2;                           /* over HTTP/2: -2 */
 extern int  workers[64], nworkers;           /* process ids, of -w */
 
 
@@ -82,7 +85,18 @@ double worker_memory(int pid, const char *field);
  */
 int dial(int source);
 void dial_worker(conn_t *c, int source, int pid);
+
+/* the connection of a stream, to the port after the next with -t or -2 */
+int dial_over(int source);
+
 void put(int fd, const char *text, size_t len);
+
+/* as recv(); EAGAIN also when TLS brought no bytes of its content */
+ssize_t take(int fd, char *buf, size_t size);
+
+/* a request of HTTP/1.1 as the first one of HTTP/2, and its answer's header */
+void h2_put(int fd, const char *request, size_t len);
+void h2_take(int fd);
 
 /* reads what has come; 1 when the answer is complete */
 unsigned answer_read(conn_t *c);

@@ -4,10 +4,11 @@
  *
  * The load for t/bench/run.sh:
  *
- *   load -p PORT [-l] [-w PID]... WHAT ...
+ *   load -p PORT [-l] [-t] [-2] [-w PID]... WHAT ...
  *
  * PID is a worker whose CPU time counts.  -l: "fan", "steady" and "hold" open
  * streams of subscriptions/listen in the place of sessions with a stream.
+ * -t, -2: these streams are opened over TLS, over HTTP/2, at PORT + 2.
  */
 
 #include "load.h"
@@ -87,13 +88,19 @@ main(int argc, char **argv)
     size_t         i;
     struct rlimit  rl;
 
-    while ((c = getopt(argc, argv, "+lp:w:")) != -1) {
+    while ((c = getopt(argc, argv, "+2lp:tw:")) != -1) {
 
         if (c == 'p') {
             port = atoi(optarg);
 
         } else if (c == 'l') {
             listens = 1;
+
+        } else if (c == 't') {
+            secure = 1;
+
+        } else if (c == '2') {
+            http2 = 1;
 
         } else if (c == 'w' && nworkers < 64) {
             workers[nworkers++] = atoi(optarg);
@@ -120,7 +127,7 @@ main(int argc, char **argv)
     }
 
     for (i = 0; i < COMMANDS; i++) {
-        fprintf(stderr, "load -p PORT [-l] [-w PID]... %s %s\n",
+        fprintf(stderr, "load -p PORT [-l] [-t] [-2] [-w PID]... %s %s\n",
                 commands[i].name, commands[i].usage);
     }
 

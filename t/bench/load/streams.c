@@ -99,7 +99,11 @@ stream_read(int fd, int *events, int most)
 
     static char  buf[65536];
 
-    got = recv(fd, buf, sizeof(buf), 0);
+    got = take(fd, buf, sizeof(buf));
+
+    if (got == -1 && errno == EAGAIN) {
+        return 0;
+    }
 
     if (got <= 0) {
         die("a stream ended");
