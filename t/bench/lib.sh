@@ -67,7 +67,11 @@ bare() {
     master=$!
     pids="$pids $master"
     work="-w $master"
-    sleep 0.3
+
+    until (: < "/dev/tcp/127.0.0.1/$((port + 2))") 2> "$dir/dial"; do
+        kill -0 "$master"
+        sleep 0.05
+    done
 }
 
 

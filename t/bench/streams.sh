@@ -194,20 +194,21 @@ used() {
 
 
 memory() {
-    local name park yard option n=5000 before after input
+    local name file park yard option over n=5000 before after input
 
-    while read -r name park yard option; do
-        start "memory-$name" 2 <<< "$(mcp 64m "mcp_stream_park $park;")"
+    while read -r name park yard option over; do
+        file=${name/\//}
+        start "memory-$file" 2 <<< "$(mcp 64m "mcp_stream_park $park;")"
         session /mcp > /dev/null
         before=$(used)
 
-        mkfifo "$dir/fifo-$name"
+        mkfifo "$dir/fifo-$file"
         # shellcheck disable=SC2086
-        "$load" -p "$port" $option hold "$n" 1 < "$dir/fifo-$name" \
-            > "$dir/hold-$name" &
-        exec {input}> "$dir/fifo-$name"
+        "$load" -p "$port" ${option/_/ } hold "$n" 1 < "$dir/fifo-$file" \
+            > "$dir/hold-$file" &
+        exec {input}> "$dir/fifo-$file"
 
-        while ! grep -q ready "$dir/hold-$name"; do
+        while ! grep -q ready "$dir/hold-$file"; do
             sleep 0.1
         done
 
@@ -218,15 +219,25 @@ memory() {
 
         # shellcheck disable=SC2086
         set -- $before $after
-        row "session with a $name stream | yardstick, B" \
-            "$(((($3 - $1) + ($4 - $2)) / n))" "$yard" \
-            "$(divide "$(($3 - $1 + $4 - $2))" "$((n * yard))")" "" "<= 1"
+        set -- "$@" $(((($3 - $1) + ($4 - $2)) / n))
+
+        if [ "$yard" = - ]; then
+            row "session and its ${name/_/ } stream, B" "$5" "" "" "" ""
+        else
+            row "session and its ${name/_/ } stream | yardstick, B" "$5" \
+                "$yard" "$(divide "$5" "$yard")" "" "<= 1"
+        fi
+
         row "    in the workers, in the zone" \
             "$((($3 - $1) / n))" "$((($4 - $2) / n))" "" "" ""
     done << 'END'
-parked on 2048
+parked on 2048 --
 listening on 2048 -l
-held off 11264
+held off 11264 --
+parked_TLS on - -t ssl
+held_TLS off - -t ssl
+HTTP/2 on 11264 -2 http2
+HTTP/2_TLS on - -t_-2 ssl http2
 END
 }
 

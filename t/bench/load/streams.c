@@ -183,7 +183,7 @@ streams_fan(char **argv)
 int
 streams_steady(char **argv)
 {
-    int                  i, n, fd, count, events, sent, event[64];
+    int                  i, n, fd, count, events, sent, event[512];
     char                 text[1024];
     size_t               got, all;
     conn_t               c;
@@ -237,7 +237,7 @@ streams_steady(char **argv)
             continue;
         }
 
-        n = stream_read(fd, event, 64);
+        n = stream_read(fd, event, 512);
         t = now();
 
         for (i = 0; i < n; i++) {
