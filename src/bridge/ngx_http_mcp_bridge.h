@@ -55,11 +55,11 @@ typedef enum {
 
 /* the endpoint may have topics; its clients see them as resources */
 
-#define NGX_HTTP_MCP_TOPICS_KEPT     0x01
-#define NGX_HTTP_MCP_TOPICS_OFFERED  0x02
+#define NGX_HTTP_MCP_TOPICS_KEPT         0x01
+#define NGX_HTTP_MCP_TOPICS_OFFERED      0x02
 
 /* clients without a session may read topics, too */
-#define NGX_HTTP_MCP_TOPICS_ALONE    0x04
+#define NGX_HTTP_MCP_TOPICS_SESSIONLESS  0x04
 
 
 /* the settings of one endpoint, which live as long as its configuration */

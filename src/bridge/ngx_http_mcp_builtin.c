@@ -669,7 +669,7 @@ ngx_http_mcp_builtin_session_info(ngx_http_mcp_bridge_t *bridge,
 
 ngx_str_t
 ngx_http_mcp_builtin_caller_info(ngx_http_mcp_bridge_t *bridge,
-    ngx_mcp_caller_t *caller, ngx_http_mcp_builtin_alone_t *alone,
+    ngx_mcp_caller_t *caller, ngx_http_mcp_builtin_caller_t *data,
     ngx_pool_t *pool)
 {
     u_char     *p;
@@ -678,8 +678,8 @@ ngx_http_mcp_builtin_caller_info(ngx_http_mcp_bridge_t *bridge,
     ngx_str_set(&info, "{}");
     ngx_str_set(&capabilities, "{}");
 
-    if (alone->client.len) {
-        info = alone->client;
+    if (data->client.len) {
+        info = data->client;
     }
 
     if (caller->capabilities.len) {
@@ -723,7 +723,7 @@ ngx_http_mcp_builtin_caller_info(ngx_http_mcp_bridge_t *bridge,
 
     p = ngx_sprintf(p, ",\"running_calls_limit\":%ui,"
                        "\"subscriptions_limit\":%ui}",
-                    alone->calls, alone->subscriptions);
+                    data->calls, data->subscriptions);
 
     out.len = p - out.data;
 

@@ -76,10 +76,10 @@ typedef struct {
     ngx_str_t                 client;     /* raw clientInfo, or empty */
     ngx_uint_t                calls;      /* limit of running calls */
     ngx_uint_t                subscriptions;  /* limit */
-} ngx_http_mcp_builtin_alone_t;
+} ngx_http_mcp_builtin_caller_t;
 
 ngx_str_t ngx_http_mcp_builtin_caller_info(ngx_http_mcp_bridge_t *bridge,
-    ngx_mcp_caller_t *caller, ngx_http_mcp_builtin_alone_t *alone,
+    ngx_mcp_caller_t *caller, ngx_http_mcp_builtin_caller_t *data,
     ngx_pool_t *pool);
 
 /*

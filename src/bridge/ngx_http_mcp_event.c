@@ -152,7 +152,7 @@ ngx_http_mcp_event_keep(ngx_http_mcp_bridge_t *bridge,
 
     tenant = to->tenant ? to->tenant : bridge->tenant;
 
-    if (bridge->topics & NGX_HTTP_MCP_TOPICS_ALONE
+    if (bridge->topics & NGX_HTTP_MCP_TOPICS_SESSIONLESS
         && to->session.data == NULL && tenant
         && (bridge->tenant == NULL || ngx_mcp_equal(bridge->tenant, tenant)))
     {

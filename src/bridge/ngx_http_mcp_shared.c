@@ -83,7 +83,7 @@ static void ngx_http_mcp_shared_message(ngx_http_mcp_upstream_request_t *ureq,
     ngx_str_t *text);
 static void ngx_http_mcp_shared_done(ngx_http_mcp_upstream_request_t *ureq,
     ngx_http_mcp_outcome_e outcome);
-static void ngx_http_mcp_shared_detached(
+static void ngx_http_mcp_shared_destroyed(
     ngx_http_mcp_upstream_request_t *ureq);
 static void ngx_http_mcp_shared_end(ngx_http_mcp_shared_request_t *req);
 static void ngx_http_mcp_shared_free(ngx_http_mcp_shared_request_t *req);
@@ -771,7 +771,7 @@ ngx_http_mcp_shared_start(ngx_http_mcp_shared_request_t *req)
     ureq->session_only = (req->uri.len != 0);
     ureq->message = ngx_http_mcp_shared_message;
     ureq->done = ngx_http_mcp_shared_done;
-    ureq->destroyed = ngx_http_mcp_shared_detached;
+    ureq->destroyed = ngx_http_mcp_shared_destroyed;
     ureq->data = req;
 
     /* the request may outlive what it was asked with */
@@ -876,7 +876,7 @@ ngx_http_mcp_shared_done(ngx_http_mcp_upstream_request_t *ureq,
 /* a worker that quits holds it, and is asked to release the session first */
 
 static void
-ngx_http_mcp_shared_detached(ngx_http_mcp_upstream_request_t *ureq)
+ngx_http_mcp_shared_destroyed(ngx_http_mcp_upstream_request_t *ureq)
 {
     ngx_http_mcp_shared_request_t  *req;
 

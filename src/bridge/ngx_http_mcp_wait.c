@@ -115,7 +115,7 @@ static ngx_int_t ngx_http_mcp_wait_search(ngx_http_mcp_wait_t *w);
 static ngx_int_t ngx_http_mcp_wait_watch(ngx_http_mcp_wait_t *w);
 static ngx_int_t ngx_http_mcp_wait_join(ngx_http_mcp_wait_t *w);
 static void ngx_http_mcp_wait_leave(ngx_http_mcp_wait_t *w);
-static void ngx_http_mcp_watch_settle(ngx_http_mcp_watch_t *watch);
+static void ngx_http_mcp_watch_drop_unused(ngx_http_mcp_watch_t *watch);
 static void ngx_http_mcp_wait_end(ngx_http_mcp_wait_t *w, ngx_int_t rc);
 static void ngx_http_mcp_wait_timeout(ngx_event_t *ev);
 static void ngx_http_mcp_wait_turn(ngx_event_t *ev);
@@ -132,7 +132,7 @@ static ngx_http_mcp_wait_filter_t *ngx_http_mcp_wait_filter(
     ngx_http_mcp_watch_t *watch, ngx_http_mcp_wait_t *w);
 static ngx_http_mcp_wait_shape_t *ngx_http_mcp_wait_shape(
     ngx_http_mcp_watch_t *watch, ngx_http_mcp_wait_t *w);
-static void ngx_http_mcp_wait_shape_settle(ngx_http_mcp_watch_t *watch,
+static void ngx_http_mcp_wait_shape_drop_unused(ngx_http_mcp_watch_t *watch,
     ngx_http_mcp_wait_shape_t *shape);
 static void ngx_http_mcp_wait_shape_look(ngx_http_mcp_watch_t *watch,
     ngx_http_mcp_wait_shape_t *shape, ngx_mcp_json_index_t *index,
@@ -305,7 +305,7 @@ ngx_http_mcp_wait_join(ngx_http_mcp_wait_t *w)
     filter = ngx_http_mcp_wait_filter(watch, w);
 
     if (filter == NULL) {
-        ngx_http_mcp_watch_settle(watch);
+        ngx_http_mcp_watch_drop_unused(watch);
         return NGX_ERROR;
     }
 
@@ -344,17 +344,17 @@ ngx_http_mcp_wait_leave(ngx_http_mcp_wait_t *w)
         ngx_free(filter);
 
         shape->count--;
-        ngx_http_mcp_wait_shape_settle(watch, shape);
+        ngx_http_mcp_wait_shape_drop_unused(watch, shape);
     }
 
-    ngx_http_mcp_watch_settle(watch);
+    ngx_http_mcp_watch_drop_unused(watch);
 }
 
 
 /* it goes with the last waiter */
 
 static void
-ngx_http_mcp_watch_settle(ngx_http_mcp_watch_t *watch)
+ngx_http_mcp_watch_drop_unused(ngx_http_mcp_watch_t *watch)
 {
     if (!ngx_queue_empty(&watch->waiters)) {
         return;
@@ -394,7 +394,7 @@ ngx_http_mcp_wait_filter(ngx_http_mcp_watch_t *watch, ngx_http_mcp_wait_t *w)
     filter = ngx_alloc(sizeof(ngx_http_mcp_wait_filter_t), ngx_cycle->log);
 
     if (filter == NULL) {
-        ngx_http_mcp_wait_shape_settle(watch, shape);
+        ngx_http_mcp_wait_shape_drop_unused(watch, shape);
         return NULL;
     }
 
@@ -454,7 +454,7 @@ ngx_http_mcp_wait_shape(ngx_http_mcp_watch_t *watch, ngx_http_mcp_wait_t *w)
 /* it goes with the last filter */
 
 static void
-ngx_http_mcp_wait_shape_settle(ngx_http_mcp_watch_t *watch,
+ngx_http_mcp_wait_shape_drop_unused(ngx_http_mcp_watch_t *watch,
     ngx_http_mcp_wait_shape_t *shape)
 {
     if (shape->count == 0) {

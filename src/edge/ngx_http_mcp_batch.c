@@ -54,7 +54,7 @@ struct ngx_http_mcp_batch_s {
     ngx_str_t                   list_key;
 
     unsigned                    full:1;     /* no room for another answer */
-    unsigned                    gone:1;     /* the client left */
+    unsigned                    left:1;     /* the client left */
 };
 
 
@@ -602,12 +602,12 @@ ngx_http_mcp_batch_start(ngx_http_mcp_batch_t *batch, ngx_uint_t n)
     batch->running++;
     e->call = call;
 
-    if (batch->gone) {
+    if (batch->left) {
 
         /* the caller looks whether the batch has ended */
 
         batch->running++;
-        ngx_http_mcp_call_client_gone(call);
+        ngx_http_mcp_call_client_left(call);
         batch->running--;
     }
 }
@@ -623,14 +623,14 @@ ngx_http_mcp_batch_reading(ngx_http_request_t *r)
     ngx_http_mcp_call_t   *call;
     ngx_http_mcp_batch_t  *batch;
 
-    if (!ngx_http_mcp_call_detach(r)) {
+    if (!ngx_http_mcp_call_test_client(r)) {
         return;
     }
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_module);
     batch = ctx->batch;
 
-    batch->gone = 1;
+    batch->left = 1;
 
     /* the batch must not end before all elements were looked at */
 
@@ -640,7 +640,7 @@ ngx_http_mcp_batch_reading(ngx_http_request_t *r)
         call = batch->elements[i].call;
 
         if (call && call->state != NGX_HTTP_MCP_CALL_DONE) {
-            ngx_http_mcp_call_client_gone(call);
+            ngx_http_mcp_call_client_left(call);
         }
     }
 
@@ -748,7 +748,7 @@ ngx_http_mcp_batch_send(ngx_http_mcp_batch_t *batch)
     ngx_str_t    body, *answer;
     ngx_uint_t   i, n;
 
-    if (batch->gone) {
+    if (batch->left) {
         return NGX_HTTP_CLIENT_CLOSED_REQUEST;
     }
 

@@ -19,10 +19,10 @@
  * worker_connections; each takes two connections.
  */
 
-#define NGX_HTTP_MCP_DETACHED_SHARE  8
+#define NGX_HTTP_MCP_KEPT_SHARE  8
 
 /* at most so many calls whose clients came back are passed over at a time */
-#define NGX_HTTP_MCP_DETACHED_READ   8
+#define NGX_HTTP_MCP_KEPT_READ   8
 
 
 /* a message on the call's line that the log does not keep */
@@ -61,12 +61,12 @@ static void ngx_http_mcp_call_free_large(ngx_http_mcp_call_t *call);
 static void ngx_http_mcp_call_free_first(ngx_http_mcp_call_t *call);
 static void ngx_http_mcp_call_room(ngx_http_mcp_call_t *call,
     ngx_uint_t room);
-static void ngx_http_mcp_call_left(ngx_http_mcp_call_t *call);
+static void ngx_http_mcp_call_without_client(ngx_http_mcp_call_t *call);
 static void ngx_http_mcp_call_keep_running(ngx_http_mcp_call_t *call);
-static uint64_t ngx_http_mcp_call_detached_key(ngx_http_mcp_call_t *call);
-static ngx_http_mcp_call_t *ngx_http_mcp_call_detached_oldest(
+static uint64_t ngx_http_mcp_call_kept_key(ngx_http_mcp_call_t *call);
+static ngx_http_mcp_call_t *ngx_http_mcp_call_kept_oldest(
     ngx_http_mcp_call_t *call, ngx_uint_t *n);
-static void ngx_http_mcp_call_detached_remove(ngx_http_mcp_call_t *call);
+static void ngx_http_mcp_call_kept_remove(ngx_http_mcp_call_t *call);
 static void ngx_http_mcp_call_abandon(ngx_http_mcp_call_t *call);
 static void ngx_http_mcp_call_unregister(ngx_http_mcp_call_t *call);
 static void ngx_http_mcp_call_text(ngx_http_mcp_call_t *call,
@@ -236,9 +236,9 @@ ngx_http_mcp_call_after(ngx_event_t *ev)
 
 
 /*
- * As ngx_http_test_reading(), but a client that leaves only detaches: with a
- * session its request runs on (2025-11-25 basic/transports, "Sending Messages":
- * a disconnect is no cancellation).
+ * As ngx_http_test_reading(), but the request may outlive the connection of a
+ * client that leaves: with a session it runs on (2025-11-25 basic/transports,
+ * "Sending Messages": a disconnect is no cancellation).
  */
 
 static void
@@ -246,13 +246,13 @@ ngx_http_mcp_call_reading(ngx_http_request_t *r)
 {
     ngx_http_mcp_ctx_t  *ctx;
 
-    if (!ngx_http_mcp_call_detach(r)) {
+    if (!ngx_http_mcp_call_test_client(r)) {
         return;
     }
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_module);
 
-    ngx_http_mcp_call_client_gone(ctx->call);
+    ngx_http_mcp_call_client_left(ctx->call);
 }
 
 
@@ -303,7 +303,7 @@ ngx_http_mcp_call_open(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
                                         "the limit of running requests is "
                                         "reached (mcp_call_limit)");
 
-    case NGX_EXISTS:
+    case NGX_MCP_EXISTS:
         return ngx_http_mcp_reply_error(reply, NGX_HTTP_BAD_REQUEST,
                                         NGX_MCP_INVALID_REQUEST,
                                         "a request with this id is running "
@@ -492,7 +492,7 @@ ngx_http_mcp_call_cleanup(void *data)
 
     call->answerer->stop(call);
 
-    ngx_http_mcp_call_detached_remove(call);
+    ngx_http_mcp_call_kept_remove(call);
     ngx_http_mcp_call_unregister(call);
     ngx_http_mcp_call_free_large(call);
 
@@ -662,7 +662,7 @@ ngx_http_mcp_call_end(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
 
     call->state = NGX_HTTP_MCP_CALL_DONE;
 
-    ngx_http_mcp_call_detached_remove(call);
+    ngx_http_mcp_call_kept_remove(call);
     ngx_http_mcp_call_unregister(call);
 
     if (call->batch) {
@@ -670,7 +670,7 @@ ngx_http_mcp_call_end(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
         return;
     }
 
-    if (call->gone) {
+    if (call->left) {
         ngx_http_finalize_request(r, NGX_HTTP_CLIENT_CLOSED_REQUEST);
         return;
     }
@@ -767,7 +767,7 @@ ngx_http_mcp_call_reply(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
 
     if (call->response == NGX_HTTP_MCP_CALL_UNSENT && call->batch == NULL) {
 
-        if (!call->gone) {
+        if (!call->left) {
             ngx_http_mcp_call_respond(call, reply);
         }
 
@@ -854,7 +854,7 @@ ngx_http_mcp_call_respond(ngx_http_mcp_call_t *call,
     }
 
     if (rc == NGX_ERROR) {
-        ngx_http_mcp_call_client_lost(call);
+        ngx_http_mcp_call_write_failed(call);
         return;
     }
 
@@ -903,7 +903,7 @@ ngx_http_mcp_call_sent(ngx_http_request_t *r, ngx_int_t rc)
     call = ctx->call;
 
     if (rc != NGX_OK) {
-        ngx_http_mcp_call_client_lost(call);
+        ngx_http_mcp_call_write_failed(call);
     }
 
     if (call->response == NGX_HTTP_MCP_CALL_JSON) {
@@ -959,7 +959,7 @@ ngx_http_mcp_call_deliver(ngx_http_mcp_call_t *call, ngx_str_t *text,
             return;
         }
 
-        if (call->gone) {
+        if (call->left) {
             return;
         }
 
@@ -995,7 +995,7 @@ ngx_http_mcp_call_deliver(ngx_http_mcp_call_t *call, ngx_str_t *text,
     }
 
     if (rc == NGX_ERROR && flags & NGX_MCP_EVENT_REQUEST) {
-        ngx_http_mcp_call_park_lost(call);
+        ngx_http_mcp_call_park_no_room(call);
     }
 
     if (stream == NULL
@@ -1156,7 +1156,7 @@ ngx_http_mcp_call_may_stream(ngx_http_mcp_call_t *call)
 {
     return call->state == NGX_HTTP_MCP_CALL_RUNNING
            && call->response == NGX_HTTP_MCP_CALL_UNSENT
-           && call->batch == NULL && !call->gone
+           && call->batch == NULL && !call->left
            && call->ctx->accept & NGX_HTTP_MCP_ACCEPT_SSE;
 }
 
@@ -1215,7 +1215,7 @@ ngx_http_mcp_call_open_stream(ngx_http_mcp_call_t *call)
 
         /* messages wait on the line all the same */
 
-        ngx_http_mcp_call_client_lost(call);
+        ngx_http_mcp_call_write_failed(call);
     }
 }
 
@@ -1232,7 +1232,7 @@ ngx_http_mcp_call_stream_closed(void *data)
 
     c = call->r->connection;
 
-    call->gone = 1;
+    call->left = 1;
     call->ctx->stream = NULL;
 
     ngx_http_mcp_call_free_large(call);
@@ -1244,7 +1244,7 @@ ngx_http_mcp_call_stream_closed(void *data)
     }
 
     ngx_http_mcp_call_room(call, 1);
-    ngx_http_mcp_call_left(call);
+    ngx_http_mcp_call_without_client(call);
 }
 
 
@@ -1266,7 +1266,7 @@ ngx_http_mcp_call_stream_room(void *data)
 
 
 ngx_uint_t
-ngx_http_mcp_call_detach(ngx_http_request_t *r)
+ngx_http_mcp_call_test_client(ngx_http_request_t *r)
 {
     ngx_uint_t         left;
     ngx_event_t       *rev;
@@ -1303,23 +1303,23 @@ ngx_http_mcp_call_detach(ngx_http_request_t *r)
 
 
 void
-ngx_http_mcp_call_client_lost(ngx_http_mcp_call_t *call)
+ngx_http_mcp_call_write_failed(ngx_http_mcp_call_t *call)
 {
     /* the exchange is not to be ended */
 
     call->r->connection->error = 0;
-    call->gone = 1;
+    call->left = 1;
 
     if (call->answerer->cancel || !call->ctx->client->sessionless) {
-        ngx_http_mcp_call_left(call);
+        ngx_http_mcp_call_without_client(call);
     }
 }
 
 
 void
-ngx_http_mcp_call_client_gone(ngx_http_mcp_call_t *call)
+ngx_http_mcp_call_client_left(ngx_http_mcp_call_t *call)
 {
-    call->gone = 1;
+    call->left = 1;
 
     if (call->answerer->unresumable) {
         ngx_http_mcp_call_abort(call, NGX_HTTP_MCP_CALL_LEFT);
@@ -1327,14 +1327,14 @@ ngx_http_mcp_call_client_gone(ngx_http_mcp_call_t *call)
     }
 
     ngx_http_mcp_call_room(call, 1);
-    ngx_http_mcp_call_left(call);
+    ngx_http_mcp_call_without_client(call);
 }
 
 
 /* cancels a call that its client left, or lets it run on with a session */
 
 static void
-ngx_http_mcp_call_left(ngx_http_mcp_call_t *call)
+ngx_http_mcp_call_without_client(ngx_http_mcp_call_t *call)
 {
     if (!call->ctx->client->sessionless) {
         ngx_http_mcp_call_keep_running(call);
@@ -1362,30 +1362,30 @@ ngx_http_mcp_call_keep_running(ngx_http_mcp_call_t *call)
     ngx_http_mcp_call_t   *oldest;
     ngx_http_mcp_calls_t  *calls;
 
-    if (call->detached_queue.next || call->reason) {
+    if (call->kept_queue.next || call->reason) {
         return;
     }
 
     ctx = call->ctx;
     calls = &ngx_http_mcp_calls;
 
-    call->detached_key = ngx_http_mcp_call_detached_key(call);
+    call->kept_key = ngx_http_mcp_call_kept_key(call);
 
-    if (calls->ndetached == 0) {
-        ngx_queue_init(&calls->detached);
+    if (calls->nkept == 0) {
+        ngx_queue_init(&calls->kept);
     }
 
-    ngx_queue_insert_tail(&calls->detached, &call->detached_queue);
-    calls->ndetached++;
+    ngx_queue_insert_tail(&calls->kept, &call->kept_queue);
+    calls->nkept++;
 
-    max = ngx_max(ngx_cycle->connection_n / NGX_HTTP_MCP_DETACHED_SHARE, 1);
+    max = ngx_max(ngx_cycle->connection_n / NGX_HTTP_MCP_KEPT_SHARE, 1);
 
-    for (i = 0; i < NGX_HTTP_MCP_DETACHED_READ; i++) {
+    for (i = 0; i < NGX_HTTP_MCP_KEPT_READ; i++) {
 
-        oldest = ngx_http_mcp_call_detached_oldest(call, &n);
+        oldest = ngx_http_mcp_call_kept_oldest(call, &n);
 
         if (oldest == call
-            || (n <= ctx->conf->call_limit && calls->ndetached <= max))
+            || (n <= ctx->conf->call_limit && calls->nkept <= max))
         {
             return;
         }
@@ -1399,8 +1399,8 @@ ngx_http_mcp_call_keep_running(ngx_http_mcp_call_t *call)
 
         /* its client came back for the answer: it goes last */
 
-        ngx_queue_remove(&oldest->detached_queue);
-        ngx_queue_insert_tail(&calls->detached, &oldest->detached_queue);
+        ngx_queue_remove(&oldest->kept_queue);
+        ngx_queue_insert_tail(&calls->kept, &oldest->kept_queue);
     }
 }
 
@@ -1408,7 +1408,7 @@ ngx_http_mcp_call_keep_running(ngx_http_mcp_call_t *call)
 /* returns the key that counts a call: of tenant, else identity, else share */
 
 static uint64_t
-ngx_http_mcp_call_detached_key(ngx_http_mcp_call_t *call)
+ngx_http_mcp_call_kept_key(ngx_http_mcp_call_t *call)
 {
     ngx_str_t           *key;
     ngx_uint_t           kind;
@@ -1448,7 +1448,7 @@ ngx_http_mcp_call_detached_key(ngx_http_mcp_call_t *call)
  */
 
 static ngx_http_mcp_call_t *
-ngx_http_mcp_call_detached_oldest(ngx_http_mcp_call_t *call, ngx_uint_t *n)
+ngx_http_mcp_call_kept_oldest(ngx_http_mcp_call_t *call, ngx_uint_t *n)
 {
     ngx_queue_t          *q;
     ngx_http_mcp_call_t  *c, *oldest;
@@ -1456,13 +1456,13 @@ ngx_http_mcp_call_detached_oldest(ngx_http_mcp_call_t *call, ngx_uint_t *n)
     *n = 0;
     oldest = NULL;
 
-    for (q = ngx_queue_head(&ngx_http_mcp_calls.detached);
-         q != ngx_queue_sentinel(&ngx_http_mcp_calls.detached);
+    for (q = ngx_queue_head(&ngx_http_mcp_calls.kept);
+         q != ngx_queue_sentinel(&ngx_http_mcp_calls.kept);
          q = ngx_queue_next(q))
     {
-        c = ngx_queue_data(q, ngx_http_mcp_call_t, detached_queue);
+        c = ngx_queue_data(q, ngx_http_mcp_call_t, kept_queue);
 
-        if (c->detached_key == call->detached_key) {
+        if (c->kept_key == call->kept_key) {
             (*n)++;
 
             if (oldest == NULL) {
@@ -1472,8 +1472,8 @@ ngx_http_mcp_call_detached_oldest(ngx_http_mcp_call_t *call, ngx_uint_t *n)
     }
 
     if (*n == 1) {
-        q = ngx_queue_head(&ngx_http_mcp_calls.detached);
-        oldest = ngx_queue_data(q, ngx_http_mcp_call_t, detached_queue);
+        q = ngx_queue_head(&ngx_http_mcp_calls.kept);
+        oldest = ngx_queue_data(q, ngx_http_mcp_call_t, kept_queue);
     }
 
     return oldest;
@@ -1481,22 +1481,22 @@ ngx_http_mcp_call_detached_oldest(ngx_http_mcp_call_t *call, ngx_uint_t *n)
 
 
 static void
-ngx_http_mcp_call_detached_remove(ngx_http_mcp_call_t *call)
+ngx_http_mcp_call_kept_remove(ngx_http_mcp_call_t *call)
 {
-    if (call->detached_queue.next) {
-        ngx_queue_remove(&call->detached_queue);
-        call->detached_queue.next = NULL;
-        ngx_http_mcp_calls.ndetached--;
+    if (call->kept_queue.next) {
+        ngx_queue_remove(&call->kept_queue);
+        call->kept_queue.next = NULL;
+        ngx_http_mcp_calls.nkept--;
     }
 }
 
 
-/* cancels the call, which may be gone afterwards */
+/* cancels the call, which may be freed then */
 
 static void
 ngx_http_mcp_call_abandon(ngx_http_mcp_call_t *call)
 {
-    ngx_http_mcp_call_detached_remove(call);
+    ngx_http_mcp_call_kept_remove(call);
 
     call->r->connection->log->action = NULL;
 

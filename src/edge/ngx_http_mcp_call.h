@@ -5,9 +5,7 @@
 
 
 /*
- * A call: one request of a client from the POST to its answer.  It may outlive
- * its connection: a client that leaves only detaches, and the answer waits on
- * the call's line.
+ * A call: one request of a client from the POST to its answer.
  *
  * An answerer works for the call.  Answerers are asked in the order of
  * ngx_http_mcp_answerers, and one may hand the call to another.  Events change
@@ -25,8 +23,15 @@
  *   ANSWERED  ngx_http_mcp_call_end()                      DONE
  *
  * In each state, the response may be unsent, a JSON text in pieces, or a
- * stream; and the client may be there or gone.  The answer of an element of a
- * batch goes to the batch.
+ * stream.  The answer of an element of a batch goes to the batch.
+ *
+ * In each state, the client may leave.  Three functions note this in
+ * call->left: ngx_http_mcp_call_client_left(), if its connection was closed;
+ * ngx_http_mcp_call_write_failed(); and the one called when the stream of the
+ * call closes.  A call with a session is kept then: it runs on, within limits,
+ * and its answer waits on the call's line.  A call without a session is
+ * cancelled (NGX_HTTP_MCP_CALL_LEFT).  A kept call that is one too many is
+ * abandoned.
  *
  * A call lives in r->pool and keeps r alive until both the answerer and the
  * stream, if one was opened, have ended.
@@ -60,7 +65,7 @@ typedef enum {
     NGX_HTTP_MCP_CALL_SESSION_ENDED,
     NGX_HTTP_MCP_CALL_LEFT,            /* the client left, nobody would get
                                           the answer */
-    NGX_HTTP_MCP_CALL_ABANDONED        /* too many calls run without client */
+    NGX_HTTP_MCP_CALL_ABANDONED        /* too many calls were kept */
 } ngx_http_mcp_call_reason_e;
 
 
@@ -176,14 +181,14 @@ struct ngx_http_mcp_call_s {
     ngx_http_mcp_large_t       *large;        /* messages for the stream */
     ngx_mcp_memory_t            memory;       /* of a large answer */
 
-    ngx_queue_t                 detached_queue;  /* link in "detached" */
-    uint64_t                    detached_key; /* calls with the same key are
+    ngx_queue_t                 kept_queue;   /* link in "kept" */
+    uint64_t                    kept_key;     /* calls with the same key are
                                                  counted together */
 
     unsigned                    registered:1; /* "record" is a running call */
     unsigned                    continues:1;  /* goes on with a parked call and
                                                  has no record of its own */
-    unsigned                    gone:1;       /* the client has left */
+    unsigned                    left:1;       /* the client has left */
     unsigned                    passing:1;    /* the answer is a list that is
                                                  cached for others, if the
                                                  upstream allows it */
@@ -202,8 +207,9 @@ typedef struct {
     uintptr_t                   free;
     ngx_uint_t                  size;
 
-    ngx_queue_t                 detached;     /* calls without a client */
-    ngx_uint_t                  ndetached;
+    ngx_queue_t                 kept;         /* calls that run on without their
+                                                 clients */
+    ngx_uint_t                  nkept;
     ngx_uint_t                  ncancels;     /* cancellations under way to
                                                  upstreams */
 } ngx_http_mcp_calls_t;
@@ -254,7 +260,7 @@ ngx_int_t ngx_http_mcp_call_to_upstream(ngx_http_mcp_call_t *call,
 
 /*
  * Sets ctx->principal, which tells callers without a session apart, and
- * ctx->borrowed, both in r->pool.  NGX_OK or NGX_ERROR (no memory).
+ * ctx->session_id, both in r->pool.  NGX_OK or NGX_ERROR (no memory).
  */
 ngx_int_t ngx_http_mcp_call_principal(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx);
@@ -401,14 +407,14 @@ void ngx_http_mcp_call_answered(ngx_http_mcp_call_t *call);
 
 /*
  * Ends the call, as its answerer has ended.  reply is given to the client
- * unless the call was answered or aborted.  r may be gone afterwards.
+ * unless the call was answered or aborted.  r may be freed then.
  */
 void ngx_http_mcp_call_end(ngx_http_mcp_call_t *call,
     ngx_http_mcp_reply_t *reply);
 
 /*
  * Ends the call, unless rc, which another answerer's start() returned, is
- * NGX_AGAIN.  r may be gone afterwards.
+ * NGX_AGAIN.  r may be freed then.
  */
 void ngx_http_mcp_call_started(ngx_http_mcp_call_t *call, ngx_int_t rc,
     ngx_http_mcp_reply_t *reply);
@@ -431,7 +437,7 @@ ngx_int_t ngx_http_mcp_call_open_json(ngx_http_mcp_call_t *call);
  * Notes that nothing can be written to the client any more.  The call runs on
  * without it, within limits, or is cancelled.
  */
-void ngx_http_mcp_call_client_lost(ngx_http_mcp_call_t *call);
+void ngx_http_mcp_call_write_failed(ngx_http_mcp_call_t *call);
 
 /* ends the subscription that the call made */
 void ngx_http_mcp_call_unsubscribe(ngx_http_mcp_call_t *call);
@@ -479,20 +485,20 @@ ngx_uint_t ngx_http_mcp_call_input_keep(ngx_str_t *name, ngx_str_t *value,
 
 /*
  * Notes that the client of the call has left.  The call runs on, within
- * limits, or ends; r may be gone afterwards.
+ * limits, or ends; r may be freed then.
  */
-void ngx_http_mcp_call_client_gone(ngx_http_mcp_call_t *call);
+void ngx_http_mcp_call_client_left(ngx_http_mcp_call_t *call);
 
 /*
  * For the read event handler of a request that runs on when its client leaves:
  * returns whether the client has left, and if so prepares the request to run
  * on.
  */
-ngx_uint_t ngx_http_mcp_call_detach(ngx_http_request_t *r);
+ngx_uint_t ngx_http_mcp_call_test_client(ngx_http_request_t *r);
 
 /*
  * Ends the call for this reason, at once or when its answerer has been
- * cancelled.  r may be gone afterwards.
+ * cancelled.  r may be freed then.
  */
 void ngx_http_mcp_call_abort(ngx_http_mcp_call_t *call, ngx_uint_t reason);
 

@@ -241,8 +241,8 @@ ngx_http_mcp_continue_open(ngx_http_mcp_continue_t *cont)
 
     /* the upstream is chosen by it, where it is hashed on */
 
-    call->ctx->borrowed.data = cont->parked.id;
-    call->ctx->borrowed.len = NGX_MCP_UUID_LEN;
+    call->ctx->session_id.data = cont->parked.id;
+    call->ctx->session_id.len = NGX_MCP_UUID_LEN;
 
     return NGX_OK;
 }

@@ -113,7 +113,8 @@ static void ngx_http_mcp_forward_failed(ngx_http_mcp_call_t *call,
 static ngx_int_t ngx_http_mcp_forward_cancelled(ngx_http_mcp_call_t *call);
 static void ngx_http_mcp_cancel_done(ngx_http_mcp_upstream_request_t *ureq,
     ngx_http_mcp_outcome_e outcome);
-static void ngx_http_mcp_cancel_gone(ngx_http_mcp_upstream_request_t *ureq);
+static void ngx_http_mcp_cancel_destroyed(
+    ngx_http_mcp_upstream_request_t *ureq);
 static void ngx_http_mcp_sync_timeout(ngx_event_t *ev);
 static void ngx_http_mcp_sync_done(ngx_http_mcp_upstream_request_t *ureq,
     ngx_http_mcp_outcome_e outcome);
@@ -400,13 +401,13 @@ ngx_http_mcp_call_principal(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 
     /* one id for all upstreams of the endpoint */
 
-    ctx->borrowed.data = p + NGX_HTTP_MCP_PRINCIPAL;
-    ctx->borrowed.len = NGX_MCP_UUID_LEN;
+    ctx->session_id.data = p + NGX_HTTP_MCP_PRINCIPAL;
+    ctx->session_id.len = NGX_MCP_UUID_LEN;
 
     ngx_http_mcp_stable_id(ngx_http_mcp_router_next(&ctx->conf->bridge.router,
                                                     NULL),
                            &ctx->caller.tenant, &ctx->principal,
-                           ctx->borrowed.data);
+                           ctx->session_id.data);
 
     return NGX_OK;
 }
@@ -427,7 +428,7 @@ ngx_http_mcp_forward_principal(ngx_http_mcp_upstream_request_t *ureq,
     }
 
     *key = ctx->principal;
-    ureq->session = ctx->borrowed;
+    ureq->session = ctx->session_id;
     ureq->share = ctx->caller.share;
 
     return NGX_OK;
@@ -1082,7 +1083,7 @@ ngx_http_mcp_forward_piece(ngx_http_mcp_upstream_request_t *ureq,
     }
 
     if (call->state != NGX_HTTP_MCP_CALL_RUNNING || forward->unmatched
-        || (call->gone && call->response != NGX_HTTP_MCP_CALL_STREAM))
+        || (call->left && call->response != NGX_HTTP_MCP_CALL_STREAM))
     {
         /* a stream may be resumed, and says what became of the answer */
 
@@ -1164,7 +1165,8 @@ ngx_http_mcp_forward_unmatched(ngx_http_mcp_call_t *call, ngx_buf_t *b)
     id.data = b->pos + (span->start - before);
     id.len = span->end - span->start;
 
-    own = forward->ureq.minted.len ? &forward->ureq.minted : &call->message->id;
+    own = forward->ureq.sent_id.len ? &forward->ureq.sent_id
+                                    : &call->message->id;
 
     if (ngx_mcp_json_same_id(&id, own)) {
         return 0;
@@ -1251,7 +1253,7 @@ ngx_http_mcp_forward_pass(ngx_http_mcp_call_t *call, ngx_chain_t *in,
          && ngx_http_mcp_call_open_json(call) != NGX_OK)
         || ngx_http_mcp_forward_copy(call, in, &out) != NGX_OK)
     {
-        ngx_http_mcp_call_client_lost(call);
+        ngx_http_mcp_call_write_failed(call);
         return NGX_OK;
     }
 
@@ -1271,7 +1273,7 @@ ngx_http_mcp_forward_pass(ngx_http_mcp_call_t *call, ngx_chain_t *in,
                             (ngx_buf_tag_t) &ngx_http_mcp_module);
 
     if (rc != NGX_OK) {
-        ngx_http_mcp_call_client_lost(call);
+        ngx_http_mcp_call_write_failed(call);
     }
 
     return NGX_OK;
@@ -1538,7 +1540,8 @@ ngx_http_mcp_forward_cancelled(ngx_http_mcp_call_t *call)
     }
 
     forward = call->data;
-    id = forward->ureq.minted.len ? &forward->ureq.minted : &call->message->id;
+    id = forward->ureq.sent_id.len ? &forward->ureq.sent_id
+                                   : &call->message->id;
 
     ngx_http_mcp_call_audience(call, &forward->ureq, &audience);
 
@@ -1556,7 +1559,7 @@ ngx_http_mcp_forward_cancelled(ngx_http_mcp_call_t *call)
     ureq->existing = 1;
     ureq->answered = 1;
     ureq->done = ngx_http_mcp_cancel_done;
-    ureq->destroyed = ngx_http_mcp_cancel_gone;
+    ureq->destroyed = ngx_http_mcp_cancel_destroyed;
 
     ngx_str_set(&none, "");
     ngx_str_set(&method, "notifications/cancelled");
@@ -1597,7 +1600,7 @@ ngx_http_mcp_cancel_done(ngx_http_mcp_upstream_request_t *ureq,
 
 
 static void
-ngx_http_mcp_cancel_gone(ngx_http_mcp_upstream_request_t *ureq)
+ngx_http_mcp_cancel_destroyed(ngx_http_mcp_upstream_request_t *ureq)
 {
     ngx_http_mcp_calls.ncancels--;
 }

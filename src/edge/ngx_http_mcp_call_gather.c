@@ -549,7 +549,7 @@ ngx_http_mcp_gather_failed(ngx_http_mcp_gather_part_t *part,
 }
 
 
-/* a part has ended; the call may be gone afterwards */
+/* a part has ended; the call may be freed then */
 
 static void
 ngx_http_mcp_gather_ended(ngx_http_mcp_gather_part_t *part)

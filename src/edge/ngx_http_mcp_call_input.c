@@ -114,7 +114,7 @@ ngx_http_mcp_call_input_reaches(ngx_http_mcp_call_t *call)
                >= 1;
     }
 
-    return !call->gone || call->response == NGX_HTTP_MCP_CALL_STREAM;
+    return !call->left || call->response == NGX_HTTP_MCP_CALL_STREAM;
 }
 
 
@@ -407,7 +407,7 @@ ngx_http_mcp_call_input_timeout(ngx_event_t *ev)
 }
 
 
-/* r may be gone after it */
+/* r may be freed by it */
 
 static void
 ngx_http_mcp_call_input_fail(ngx_http_mcp_call_t *call, const char *why)

@@ -131,7 +131,7 @@ ngx_http_mcp_call_line_turn(ngx_event_t *ev)
 }
 
 
-/* r may be gone after it */
+/* r may be freed by it */
 
 static void
 ngx_http_mcp_call_line_read(ngx_http_mcp_call_line_t *line)

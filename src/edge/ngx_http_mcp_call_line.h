@@ -25,7 +25,7 @@ struct ngx_http_mcp_call_line_s {
     /*
      * Takes a message that stands behind position "before"; flags are
      * NGX_MCP_EVENT_*.  Returns NGX_OK, or NGX_DONE if it has closed the line:
-     * the memory of the line may be gone then.
+     * the memory of the line may be freed then.
      */
     ngx_int_t             (*message)(ngx_http_mcp_call_line_t *line,
                               ngx_str_t *text, ngx_uint_t flags,

@@ -299,18 +299,18 @@ ngx_http_mcp_local_tool(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
 static ngx_str_t
 ngx_http_mcp_local_caller_info(ngx_http_mcp_call_t *call)
 {
-    ngx_http_mcp_loc_conf_t       *mlcf;
-    ngx_http_mcp_builtin_alone_t   alone;
+    ngx_http_mcp_loc_conf_t        *mlcf;
+    ngx_http_mcp_builtin_caller_t   data;
 
     mlcf = call->ctx->conf;
 
-    alone.client = ngx_mcp_message_member(call->message,
-                                          NGX_MCP_PATH_META_CLIENT);
-    alone.calls = mlcf->call_limit;
-    alone.subscriptions = mlcf->subscription_limit;
+    data.client = ngx_mcp_message_member(call->message,
+                                         NGX_MCP_PATH_META_CLIENT);
+    data.calls = mlcf->call_limit;
+    data.subscriptions = mlcf->subscription_limit;
 
     return ngx_http_mcp_builtin_caller_info(&mlcf->bridge, &call->ctx->caller,
-                                            &alone, call->r->pool);
+                                            &data, call->r->pool);
 }
 
 

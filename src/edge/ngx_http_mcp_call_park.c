@@ -259,7 +259,7 @@ ngx_http_mcp_call_park_session(ngx_http_mcp_upstream_request_t *ureq)
 
         /* the upstream is chosen by it, where it is hashed on */
 
-        call->ctx->borrowed = park->id;
+        call->ctx->session_id = park->id;
     }
 
     ureq->owner = park->session;
@@ -501,7 +501,7 @@ ngx_http_mcp_call_park_message(ngx_http_mcp_call_line_t *line, ngx_str_t *text,
     call = line->call;
 
     if (call->state != NGX_HTTP_MCP_CALL_RUNNING
-        || (call->gone && !park->parked)
+        || (call->left && !park->parked)
         || ngx_mcp_json_scan(&json, text) != NGX_OK)
     {
         return NGX_OK;
@@ -557,7 +557,7 @@ ngx_http_mcp_call_park_notified(ngx_http_mcp_call_park_t *park,
         return;
     }
 
-    ngx_http_mcp_call_notified(call, json, text, &park->ureq->minted,
+    ngx_http_mcp_call_notified(call, json, text, &park->ureq->sent_id,
                                &park->ureq->own_token);
 }
 
@@ -649,7 +649,7 @@ ngx_http_mcp_call_park_ask(ngx_http_mcp_call_t *call,
     park = call->park;
 
     if (!ngx_http_mcp_call_park_ready(call) || park->ureq != ureq
-        || call->gone || call->state != NGX_HTTP_MCP_CALL_RUNNING)
+        || call->left || call->state != NGX_HTTP_MCP_CALL_RUNNING)
     {
         return NGX_DECLINED;
     }
@@ -905,7 +905,7 @@ ngx_http_mcp_call_park_delivered(ngx_http_mcp_call_t *call, ngx_uint_t asks)
 
 
 void
-ngx_http_mcp_call_park_lost(ngx_http_mcp_call_t *call)
+ngx_http_mcp_call_park_no_room(ngx_http_mcp_call_t *call)
 {
     if (call->park == NULL || !call->park->parked
         || call->state != NGX_HTTP_MCP_CALL_RUNNING)
@@ -966,15 +966,15 @@ ngx_http_mcp_call_park_quit(ngx_mcp_zone_t *zone)
 
     calls = &ngx_http_mcp_calls;
 
-    if (calls->ndetached == 0) {
+    if (calls->nkept == 0) {
         return;
     }
 
-    for (q = ngx_queue_head(&calls->detached);
-         q != ngx_queue_sentinel(&calls->detached);
+    for (q = ngx_queue_head(&calls->kept);
+         q != ngx_queue_sentinel(&calls->kept);
          q = ngx_queue_next(q))
     {
-        call = ngx_queue_data(q, ngx_http_mcp_call_t, detached_queue);
+        call = ngx_queue_data(q, ngx_http_mcp_call_t, kept_queue);
 
         /* other workers may be about to quit as well */
 
@@ -1128,7 +1128,7 @@ ngx_http_mcp_call_park_end(ngx_http_mcp_call_t *call)
     }
 
     if (call->state != NGX_HTTP_MCP_CALL_ANSWERED || !park->ureq->answered) {
-        ngx_mcp_exclusive_spend(call->ctx->conf->zone, park->session);
+        ngx_mcp_exclusive_end(call->ctx->conf->zone, park->session);
         return;
     }
 

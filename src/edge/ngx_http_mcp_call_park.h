@@ -108,14 +108,14 @@ void ngx_http_mcp_call_park_delivered(ngx_http_mcp_call_t *call,
     ngx_uint_t asks);
 
 /* a request has no room on the line: a parked call is cancelled */
-void ngx_http_mcp_call_park_lost(ngx_http_mcp_call_t *call);
+void ngx_http_mcp_call_park_no_room(ngx_http_mcp_call_t *call);
 
 /* the doorbell rang: all that was on the line has been read */
 void ngx_http_mcp_call_park_drained(ngx_http_mcp_call_t *call);
 
 /*
  * The client's stream has sent everything.  Returns whether the call is parked
- * now; r may be gone then.
+ * now; r may be freed then.
  */
 ngx_uint_t ngx_http_mcp_call_park_sent(ngx_http_mcp_call_t *call);
 

@@ -1209,7 +1209,7 @@ ngx_http_mcp_conf_topics(ngx_http_mcp_loc_conf_t *mlcf)
     }
 
     if (mlcf->versions & NGX_HTTP_MCP_MODERN_VERSIONS) {
-        bridge->topics |= NGX_HTTP_MCP_TOPICS_ALONE;
+        bridge->topics |= NGX_HTTP_MCP_TOPICS_SESSIONLESS;
     }
 
     bridge->tenant = ngx_http_mcp_conf_tenant(mlcf);

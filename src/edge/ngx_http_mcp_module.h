@@ -270,7 +270,7 @@ typedef struct {
 
     ngx_str_t                   principal;    /* of a caller without session,
                                                  for upstreams; or empty */
-    ngx_str_t                   borrowed;     /* $mcp_session_id for upstream
+    ngx_str_t                   session_id;   /* $mcp_session_id for upstream
                                                  sessions that other callers
                                                  use as well, or empty */
     ngx_mcp_session_t           session;      /* set in the content phase */

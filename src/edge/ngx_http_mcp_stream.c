@@ -404,7 +404,7 @@ ngx_http_mcp_stream_send_end(ngx_http_mcp_stream_t *s)
 }
 
 
-/* a stream's turn; it may be gone afterwards */
+/* a stream's turn; it may be freed then */
 
 static void
 ngx_http_mcp_stream_turn(ngx_http_mcp_stream_t *s)
@@ -481,7 +481,7 @@ ngx_http_mcp_stream_advance(ngx_http_mcp_stream_t *s)
         return s->answered ? NGX_DONE : NGX_OK;
     }
 
-    ngx_http_mcp_stream_unsettle(s);
+    ngx_http_mcp_stream_unfollow(s);
 
     if (s->lagged) {
         s->lagged = 0;
@@ -616,7 +616,7 @@ ngx_http_mcp_stream_consume(ngx_http_mcp_stream_t *s, size_t *missed)
             return NGX_AGAIN;
         }
 
-        rc = ngx_http_mcp_stream_settle(s);
+        rc = ngx_http_mcp_stream_follow(s);
 
         return (rc == NGX_OK) ? NGX_AGAIN
                               : (rc == NGX_AGAIN) ? NGX_OK : NGX_ERROR;
@@ -955,29 +955,29 @@ ngx_http_mcp_stream_next(ngx_http_mcp_streams_t *streams,
 static void
 ngx_http_mcp_stream_tick_handler(ngx_event_t *ev)
 {
-    ngx_uint_t               n;
-    ngx_msec_t               wait;
-    ngx_queue_t             *q;
-    ngx_msec_int_t           left;
-    ngx_http_mcp_pace_t     *pace;
-    ngx_http_mcp_stream_t   *s;
-    ngx_http_mcp_streams_t  *streams;
+    ngx_uint_t                 n;
+    ngx_msec_t                 wait;
+    ngx_queue_t               *q;
+    ngx_msec_int_t             left;
+    ngx_http_mcp_stream_t     *s;
+    ngx_http_mcp_streams_t    *streams;
+    ngx_http_mcp_deadlines_t  *deadlines;
 
     streams = ev->data;
 
     n = 0;
     wait = NGX_CONF_UNSET_MSEC;
 
-    for (q = ngx_queue_head(&streams->paces);
-         q != ngx_queue_sentinel(&streams->paces);
+    for (q = ngx_queue_head(&streams->deadlines);
+         q != ngx_queue_sentinel(&streams->deadlines);
          q = ngx_queue_next(q))
     {
-        pace = ngx_queue_data(q, ngx_http_mcp_pace_t, link);
+        deadlines = ngx_queue_data(q, ngx_http_mcp_deadlines_t, link);
 
-        while (!ngx_queue_empty(&pace->streams)) {
+        while (!ngx_queue_empty(&deadlines->streams)) {
 
-            s = ngx_queue_data(ngx_queue_head(&pace->streams),
-                               ngx_http_mcp_stream_t, pace);
+            s = ngx_queue_data(ngx_queue_head(&deadlines->streams),
+                               ngx_http_mcp_stream_t, due);
 
             left = (ngx_msec_int_t) (s->deadline - ngx_current_msec);
 
@@ -1072,7 +1072,7 @@ ngx_http_mcp_stream_init_worker(ngx_mcp_zone_t *zone)
     ngx_queue_init(&streams->pending_groups);
     ngx_queue_init(&streams->unchanged_groups);
     ngx_queue_init(&streams->changed_groups);
-    ngx_queue_init(&streams->paces);
+    ngx_queue_init(&streams->deadlines);
 
     for (i = 0; i < NGX_HTTP_MCP_STREAM_GROUPS; i++) {
         ngx_queue_init(&streams->groups[i]);

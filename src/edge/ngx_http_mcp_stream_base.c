@@ -12,9 +12,9 @@
 
 
 static ngx_int_t ngx_http_mcp_stream_grow(ngx_http_mcp_streams_t *streams);
-static ngx_http_mcp_pace_t *ngx_http_mcp_pace_get(
+static ngx_http_mcp_deadlines_t *ngx_http_mcp_deadlines_get(
     ngx_http_mcp_streams_t *streams, ngx_msec_t interval);
-static void ngx_http_mcp_stream_unpace(ngx_http_mcp_stream_t *s);
+static void ngx_http_mcp_stream_clear_deadline(ngx_http_mcp_stream_t *s);
 
 
 static u_char  *ngx_http_mcp_scratch;
@@ -114,7 +114,7 @@ ngx_http_mcp_stream_free(ngx_http_mcp_stream_t *s)
     }
 
     ngx_http_mcp_stream_leave_group(s);
-    ngx_http_mcp_stream_unpace(s);
+    ngx_http_mcp_stream_clear_deadline(s);
 
     streams->slots[s->zs.local] = NULL;
     streams->unused[streams->nunused++] = s->zs.local;
@@ -146,51 +146,52 @@ ngx_http_mcp_stream_queue(ngx_http_mcp_stream_t *s)
 }
 
 
-static ngx_http_mcp_pace_t *
-ngx_http_mcp_pace_get(ngx_http_mcp_streams_t *streams, ngx_msec_t interval)
+static ngx_http_mcp_deadlines_t *
+ngx_http_mcp_deadlines_get(ngx_http_mcp_streams_t *streams,
+    ngx_msec_t interval)
 {
-    ngx_queue_t          *q;
-    ngx_http_mcp_pace_t  *pace;
+    ngx_queue_t               *q;
+    ngx_http_mcp_deadlines_t  *deadlines;
 
-    for (q = ngx_queue_head(&streams->paces);
-         q != ngx_queue_sentinel(&streams->paces);
+    for (q = ngx_queue_head(&streams->deadlines);
+         q != ngx_queue_sentinel(&streams->deadlines);
          q = ngx_queue_next(q))
     {
-        pace = ngx_queue_data(q, ngx_http_mcp_pace_t, link);
+        deadlines = ngx_queue_data(q, ngx_http_mcp_deadlines_t, link);
 
-        if (pace->interval == interval) {
-            return pace;
+        if (deadlines->interval == interval) {
+            return deadlines;
         }
     }
 
     /* there are as many as different times in the configuration */
 
-    pace = ngx_alloc(sizeof(ngx_http_mcp_pace_t), ngx_cycle->log);
-    if (pace == NULL) {
+    deadlines = ngx_alloc(sizeof(ngx_http_mcp_deadlines_t), ngx_cycle->log);
+    if (deadlines == NULL) {
         return NULL;
     }
 
-    pace->interval = interval;
+    deadlines->interval = interval;
 
-    ngx_queue_init(&pace->streams);
-    ngx_queue_insert_tail(&streams->paces, &pace->link);
+    ngx_queue_init(&deadlines->streams);
+    ngx_queue_insert_tail(&streams->deadlines, &deadlines->link);
 
-    return pace;
+    return deadlines;
 }
 
 
 void
-ngx_http_mcp_stream_pace(ngx_http_mcp_stream_t *s, ngx_uint_t progress)
+ngx_http_mcp_stream_set_deadline(ngx_http_mcp_stream_t *s, ngx_uint_t progress)
 {
-    ngx_msec_t               interval;
-    ngx_http_mcp_pace_t     *pace;
-    ngx_http_mcp_streams_t  *streams;
+    ngx_msec_t                 interval;
+    ngx_http_mcp_streams_t    *streams;
+    ngx_http_mcp_deadlines_t  *deadlines;
 
     if (s->unsent && s->slow && !progress) {
         return;
     }
 
-    ngx_http_mcp_stream_unpace(s);
+    ngx_http_mcp_stream_clear_deadline(s);
 
     s->slow = (s->unsent != 0);
 
@@ -206,15 +207,15 @@ ngx_http_mcp_stream_pace(ngx_http_mcp_stream_t *s, ngx_uint_t progress)
 
     streams = s->streams;
 
-    pace = ngx_http_mcp_pace_get(streams, interval);
-    if (pace == NULL) {
+    deadlines = ngx_http_mcp_deadlines_get(streams, interval);
+    if (deadlines == NULL) {
         return;
     }
 
-    s->paced = 1;
+    s->has_deadline = 1;
     s->deadline = ngx_current_msec + interval;
 
-    ngx_queue_insert_tail(&pace->streams, &s->pace);
+    ngx_queue_insert_tail(&deadlines->streams, &s->due);
 
     if (!streams->tick.timer_set
         || (ngx_msec_int_t) (streams->tick.timer.key - s->deadline) > 0)
@@ -225,13 +226,13 @@ ngx_http_mcp_stream_pace(ngx_http_mcp_stream_t *s, ngx_uint_t progress)
 
 
 static void
-ngx_http_mcp_stream_unpace(ngx_http_mcp_stream_t *s)
+ngx_http_mcp_stream_clear_deadline(ngx_http_mcp_stream_t *s)
 {
     s->slow = 0;
 
-    if (s->paced) {
-        s->paced = 0;
-        ngx_queue_remove(&s->pace);
+    if (s->has_deadline) {
+        s->has_deadline = 0;
+        ngx_queue_remove(&s->due);
     }
 }
 
@@ -301,7 +302,7 @@ ngx_http_mcp_stream_scratch_give(ngx_mcp_memory_t *memory)
 void
 ngx_http_mcp_stream_sent(ngx_http_mcp_stream_t *s)
 {
-    ngx_http_mcp_stream_pace(s, 1);
+    ngx_http_mcp_stream_set_deadline(s, 1);
 
     if (s->unsent < s->conf->stream_buffer) {
         ngx_http_mcp_stream_queue(s);
@@ -317,7 +318,7 @@ ngx_http_mcp_stream_write(ngx_http_mcp_stream_t *s, u_char *p, size_t len)
         return NGX_ERROR;
     }
 
-    ngx_http_mcp_stream_pace(s, 0);
+    ngx_http_mcp_stream_set_deadline(s, 0);
 
     return NGX_OK;
 }
@@ -413,12 +414,12 @@ ngx_http_mcp_stream_unlink(ngx_http_mcp_stream_t *s, ngx_mcp_counter_e counter)
     s->closed = 1;
 
     if (!s->direct) {
-        ngx_http_mcp_stream_unsettle(s);
+        ngx_http_mcp_stream_unfollow(s);
         ngx_mcp_stream_close(s->streams->zone, &s->zs, counter);
     }
 
     ngx_http_mcp_stream_leave_group(s);
-    ngx_http_mcp_stream_unpace(s);
+    ngx_http_mcp_stream_clear_deadline(s);
 
     if (s->request) {
         ctx = ngx_http_get_module_ctx(s->request, ngx_http_mcp_module);

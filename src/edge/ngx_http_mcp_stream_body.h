@@ -107,10 +107,10 @@ struct ngx_http_mcp_group_s {
  */
 
 typedef struct {
-    ngx_queue_t                   link;       /* in paces */
+    ngx_queue_t                   link;       /* in "deadlines" */
     ngx_queue_t                   streams;
     ngx_msec_t                    interval;
-} ngx_http_mcp_pace_t;
+} ngx_http_mcp_deadlines_t;
 
 
 struct ngx_http_mcp_stream_s {
@@ -137,7 +137,8 @@ struct ngx_http_mcp_stream_s {
     ngx_http_mcp_member_t        *wants;
     ngx_queue_t                   pending;    /* place among those to be looked
                                                  at */
-    ngx_queue_t                   pace;       /* place in its pace's streams */
+    ngx_queue_t                   due;        /* place in its queue of
+                                                 deadlines */
     ngx_msec_t                    deadline;   /* of the heartbeat, or of a slow
                                                  client */
 
@@ -160,10 +161,11 @@ struct ngx_http_mcp_stream_s {
                                                    nothing unsent */
     unsigned                      queued:1;     /* in pending */
     unsigned                      indexed:1;    /* the index has its wants */
-    unsigned                      settled:1;    /* took all messages, and is
-                                                   woken for new ones */
-    unsigned                      paced:1;      /* in a pace */
-    unsigned                      slow:1;       /* paced by send_timeout */
+    unsigned                      follows:1;    /* took all messages, and
+                                                   follows its group */
+    unsigned                      has_deadline:1;  /* in such a queue */
+    unsigned                      slow:1;       /* the deadline is that of
+                                                   send_timeout */
     unsigned                      source_waits:1;  /* the call waits for room */
     unsigned                      lagged:1;     /* the client has to be told of
                                                    a gap */
@@ -210,7 +212,7 @@ struct ngx_http_mcp_streams_s {
     ngx_uint_t                    more;       /* the log has more news */
     ngx_mcp_news_t                news[NGX_MCP_NEWS];
 
-    ngx_queue_t                   paces;
+    ngx_queue_t                   deadlines;  /* one for each interval */
     ngx_event_t                   tick;
 
     ngx_event_t                   drain;
@@ -237,7 +239,8 @@ void ngx_http_mcp_stream_queue(ngx_http_mcp_stream_t *s);
  * unsent, send_timeout, which moves only with progress.  progress: the client
  * took something.
  */
-void ngx_http_mcp_stream_pace(ngx_http_mcp_stream_t *s, ngx_uint_t progress);
+void ngx_http_mcp_stream_set_deadline(ngx_http_mcp_stream_t *s,
+    ngx_uint_t progress);
 
 /*
  * Returns memory of this process for composing, of at least size bytes, and
@@ -288,15 +291,16 @@ ngx_int_t ngx_http_mcp_stream_join_group(ngx_http_mcp_stream_t *s);
 void ngx_http_mcp_stream_leave_group(ngx_http_mcp_stream_t *s);
 
 /*
- * Settles a stream that took all of its general line: it is woken for events
- * that it wants, and its place moves on with others.  The stream is unsettled
- * before it takes again or is closed.  NGX_OK; NGX_AGAIN: its wants were not
- * in the index until now, so it has to read once more first; NGX_ERROR.
+ * Lets a stream that took all of its general line follow its group: it is woken
+ * for events that it wants, and its place moves on with the group's.  It stops
+ * following before it takes again or is closed.  NGX_OK; NGX_AGAIN: its wants
+ * were not in the index until now, so it has to read once more first;
+ * NGX_ERROR.
  */
-ngx_int_t ngx_http_mcp_stream_settle(ngx_http_mcp_stream_t *s);
-void ngx_http_mcp_stream_unsettle(ngx_http_mcp_stream_t *s);
+ngx_int_t ngx_http_mcp_stream_follow(ngx_http_mcp_stream_t *s);
+void ngx_http_mcp_stream_unfollow(ngx_http_mcp_stream_t *s);
 
-/* forgets the stream's wants, which are read again when it settles */
+/* forgets the stream's wants, which are read again when it follows */
 void ngx_http_mcp_stream_unindex(ngx_http_mcp_stream_t *s);
 
 /*

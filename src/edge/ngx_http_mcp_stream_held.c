@@ -431,7 +431,7 @@ ngx_http_mcp_held_writer(ngx_http_request_t *r)
 
         /*
          * the timer is of the subrequest's upstream, which takes this
-         * connection for its own; ours is the pace
+         * connection for its own; ours is the deadline
          */
 
         wev->timedout = 0;

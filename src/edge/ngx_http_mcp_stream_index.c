@@ -191,7 +191,7 @@ ngx_http_mcp_stream_leave_group(ngx_http_mcp_stream_t *s)
 
 
 ngx_int_t
-ngx_http_mcp_stream_settle(ngx_http_mcp_stream_t *s)
+ngx_http_mcp_stream_follow(ngx_http_mcp_stream_t *s)
 {
     if (!s->indexed) {
         return (ngx_http_mcp_stream_index(s) == NGX_OK) ? NGX_AGAIN
@@ -200,20 +200,20 @@ ngx_http_mcp_stream_settle(ngx_http_mcp_stream_t *s)
 
     /* else its gap has not been reported yet */
 
-    s->settled = (s->zs.gap != NGX_MCP_GAP_MORE);
+    s->follows = (s->zs.gap != NGX_MCP_GAP_MORE);
 
     return NGX_OK;
 }
 
 
 void
-ngx_http_mcp_stream_unsettle(ngx_http_mcp_stream_t *s)
+ngx_http_mcp_stream_unfollow(ngx_http_mcp_stream_t *s)
 {
     ngx_mcp_cursor_t      *cursor;
     ngx_http_mcp_group_t  *g;
 
-    if (s->settled) {
-        s->settled = 0;
+    if (s->follows) {
+        s->follows = 0;
 
         g = s->group;
         cursor = &s->zs.cursor;
@@ -230,7 +230,7 @@ ngx_http_mcp_stream_outdated(ngx_http_mcp_stream_t *s)
     ngx_mcp_cursor_t      *cursor;
     ngx_http_mcp_group_t  *g;
 
-    if (!s->settled) {
+    if (!s->follows) {
         return 0;
     }
 
@@ -298,7 +298,7 @@ ngx_http_mcp_stream_unindex(ngx_http_mcp_stream_t *s)
     ngx_http_mcp_want_t    *w;
     ngx_http_mcp_member_t  *m;
 
-    ngx_http_mcp_stream_unsettle(s);
+    ngx_http_mcp_stream_unfollow(s);
 
     s->indexed = 0;
 
@@ -395,7 +395,7 @@ ngx_http_mcp_stream_group(ngx_mcp_zone_t *zone, ngx_mcp_ref_t group)
 
 /*
  * News are looked at in order, one group after the other.  Those up to "seen"
- * of a group were for no stream that is still settled.
+ * of a group were for no stream that still follows it.
  */
 
 ngx_int_t

@@ -268,7 +268,7 @@ ngx_http_mcp_parked_end(ngx_http_mcp_stream_t *s)
         return;
     }
 
-    ngx_http_mcp_stream_pace(s, 1);
+    ngx_http_mcp_stream_set_deadline(s, 1);
 }
 
 
@@ -366,7 +366,7 @@ ngx_http_mcp_parked_write_handler(ngx_event_t *wev)
         return;
     }
 
-    ngx_http_mcp_stream_pace(s, 1);
+    ngx_http_mcp_stream_set_deadline(s, 1);
 }
 
 

@@ -203,11 +203,11 @@ static ngx_int_t
 ngx_http_mcp_value_session(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
     size_t offset, ngx_str_t *value)
 {
-    if (ctx->borrowed.len && (ctx->computed || r != r->main)) {
+    if (ctx->session_id.len && (ctx->computed || r != r->main)) {
 
         /* for the choice of a server, as it is with sessions */
 
-        *value = ctx->borrowed;
+        *value = ctx->session_id;
 
         return NGX_OK;
     }

@@ -79,7 +79,7 @@ ngx_mcp_call_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, ngx_str_t *id,
     } else if (rc == NGX_OK
                && ngx_mcp_call_find_locked(zone, s, id, hash))
     {
-        rc = NGX_EXISTS;
+        rc = NGX_MCP_EXISTS;
     }
 
     if (rc != NGX_OK) {
@@ -393,7 +393,7 @@ ngx_mcp_call_finish_locked(ngx_mcp_zone_t *zone, ngx_mcp_call_sh_t *c)
         ngx_mcp_drop_locked(zone, c);
 
         if (s) {
-            ngx_mcp_session_settle_locked(zone, s);
+            ngx_mcp_session_after_use_locked(zone, s);
         }
 
         return;
@@ -414,7 +414,7 @@ ngx_mcp_call_finish_locked(ngx_mcp_zone_t *zone, ngx_mcp_call_sh_t *c)
 
     ngx_mcp_list_append(zone, &s->finished, n, NGX_MCP_LINKS);
 
-    ngx_mcp_session_settle_locked(zone, s);
+    ngx_mcp_session_after_use_locked(zone, s);
     ngx_mcp_finished_trim_locked(zone, s);
 }
 
@@ -532,7 +532,7 @@ ngx_mcp_call_lost_locked(ngx_mcp_zone_t *zone, ngx_mcp_call_sh_t *c)
     ngx_mcp_call_finish_locked(zone, c);
 
     if (s && s->exclusive && !s->ended) {
-        ngx_mcp_exclusive_spend_locked(zone, s);
+        ngx_mcp_exclusive_end_locked(zone, s);
     }
 }
 

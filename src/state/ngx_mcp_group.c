@@ -351,7 +351,7 @@ ngx_mcp_group_count_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
  */
 
 void
-ngx_mcp_group_settle_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g)
+ngx_mcp_group_drop_unused_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g)
 {
     ngx_uint_t           i;
     ngx_mcp_group_sh_t  *endpoint;
@@ -444,7 +444,7 @@ ngx_mcp_group_sweep_locked(ngx_mcp_zone_t *zone)
 
     } else {
         (void) ngx_mcp_log_clear_locked(zone, &g->log, NGX_MCP_GROUP_SWEEP);
-        ngx_mcp_group_settle_locked(zone, g);
+        ngx_mcp_group_drop_unused_locked(zone, g);
     }
 
     return zone->root->removals.head ? NGX_AGAIN : NGX_OK;

@@ -141,7 +141,7 @@ static void ngx_mcp_load_lease(ngx_mcp_load_t *load,
     ngx_mcp_load_entity_t *entity, ngx_str_t *a);
 static void ngx_mcp_load_id_locked(ngx_mcp_load_t *load,
     ngx_mcp_load_entity_t *entity, ngx_str_t *a);
-static void ngx_mcp_load_settle_locked(ngx_mcp_load_t *load,
+static void ngx_mcp_load_end_locked(ngx_mcp_load_t *load,
     ngx_mcp_load_entity_t *entity, ngx_str_t *a);
 
 
@@ -185,8 +185,8 @@ static ngx_mcp_load_step_t  ngx_mcp_load_steps[] = {
     { NGX_MCP_LOAD_EVENTS, 1, ngx_mcp_load_event_locked },
     { NGX_MCP_LOAD_CALLS, 1, ngx_mcp_load_call_end_locked },
     { NGX_MCP_LOAD_IDS, 1, ngx_mcp_load_id_locked },
-    { NGX_MCP_LOAD_ALL, 1, ngx_mcp_load_settle_locked },
-    { NGX_MCP_LOAD_GROUPS, 1, ngx_mcp_load_settle_locked }
+    { NGX_MCP_LOAD_ALL, 1, ngx_mcp_load_end_locked },
+    { NGX_MCP_LOAD_GROUPS, 1, ngx_mcp_load_end_locked }
 };
 
 
@@ -1370,7 +1370,7 @@ ngx_mcp_load_id_locked(ngx_mcp_load_t *load,
  */
 
 static void
-ngx_mcp_load_settle_locked(ngx_mcp_load_t *load,
+ngx_mcp_load_end_locked(ngx_mcp_load_t *load,
     ngx_mcp_load_entity_t *entity, ngx_str_t *a)
 {
     ngx_mcp_zone_t      *zone;
@@ -1384,6 +1384,6 @@ ngx_mcp_load_settle_locked(ngx_mcp_load_t *load,
         (void) ngx_mcp_log_group_locked(zone, g, NULL, 0, 1);
 
     } else if (g) {
-        ngx_mcp_group_settle_locked(zone, g);
+        ngx_mcp_group_drop_unused_locked(zone, g);
     }
 }

@@ -103,10 +103,10 @@ typedef struct {
 /*
  * Registers a running request.  id: raw token; token: raw progress token or
  * empty; call->local and call->upstream are set.  NGX_OK, NGX_BUSY when limit
- * calls run in this session, NGX_EXISTS when a running call has this id,
+ * calls run in this session, NGX_MCP_EXISTS when a running call has this id,
  * NGX_DECLINED when the session ended or the zone is full.
  */
-#define NGX_EXISTS  -20
+#define NGX_MCP_EXISTS  -20
 
 ngx_int_t ngx_mcp_call_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_str_t *id, ngx_str_t *token, ngx_uint_t limit, ngx_mcp_call_t *call);

@@ -30,7 +30,7 @@ ngx_mcp_exclusive_join(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
         s = ngx_mcp_exclusive_locked(zone, &in->id);
         rc = NGX_DECLINED;
 
-        if (s && (s->ncalls || s->exclusive == NGX_MCP_EXCLUSIVE_SPENT)) {
+        if (s && (s->ncalls || s->exclusive == NGX_MCP_EXCLUSIVE_ENDING)) {
             rc = NGX_BUSY;
 
         } else if (s) {
@@ -73,7 +73,7 @@ ngx_mcp_exclusive_locked(ngx_mcp_zone_t *zone, ngx_str_t *id)
 
 
 void
-ngx_mcp_exclusive_spend(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session)
+ngx_mcp_exclusive_end(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session)
 {
     ngx_mcp_session_sh_t  *s;
 
@@ -82,7 +82,7 @@ ngx_mcp_exclusive_spend(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session)
     s = ngx_mcp_session_locked(zone, session);
 
     if (s) {
-        ngx_mcp_exclusive_spend_locked(zone, s);
+        ngx_mcp_exclusive_end_locked(zone, s);
     }
 
     ngx_mcp_zone_unlock(zone);

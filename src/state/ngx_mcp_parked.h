@@ -43,7 +43,7 @@ ngx_int_t ngx_mcp_exclusive_join(ngx_mcp_zone_t *zone,
     ngx_mcp_session_new_t *in, ngx_mcp_call_t *call, ngx_mcp_ref_t *session);
 
 /* ends the session of a call that failed, once nobody reads its lines */
-void ngx_mcp_exclusive_spend(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session);
+void ngx_mcp_exclusive_end(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session);
 
 
 /*

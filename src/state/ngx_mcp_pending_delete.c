@@ -68,7 +68,7 @@ ngx_mcp_pending_delete_drop_locked(ngx_mcp_zone_t *zone,
 
     ngx_mcp_touch(zone, g);
     g->pending_deletes--;
-    ngx_mcp_group_settle_locked(zone, g);
+    ngx_mcp_group_drop_unused_locked(zone, g);
 }
 
 

@@ -381,7 +381,7 @@ ngx_mcp_session_find(ngx_mcp_zone_t *zone, ngx_str_t *id, ngx_str_t *endpoint,
         s->used = 1;
     }
 
-    ngx_mcp_session_settle_locked(zone, s);
+    ngx_mcp_session_after_use_locked(zone, s);
 
     out->ref = ngx_mcp_ref(zone, s);
     out->group = s->rec.owner;
@@ -688,13 +688,13 @@ ngx_mcp_session_end_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
     ngx_mcp_drop_locked(zone, e);
     s->extension = 0;
 
-    ngx_mcp_group_settle_locked(zone, g);
-    ngx_mcp_session_settle_locked(zone, s);
+    ngx_mcp_group_drop_unused_locked(zone, g);
+    ngx_mcp_session_after_use_locked(zone, s);
 }
 
 
 void
-ngx_mcp_exclusive_spend_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
+ngx_mcp_exclusive_end_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
 {
     if (s->nstreams == 0) {
         ngx_mcp_session_end_locked(zone, s, NGX_MCP_COUNTER_SESSIONS_DELETED);
@@ -702,7 +702,7 @@ ngx_mcp_exclusive_spend_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
     }
 
     ngx_mcp_touch_range(zone, s, ended, touched);
-    s->exclusive = NGX_MCP_EXCLUSIVE_SPENT;
+    s->exclusive = NGX_MCP_EXCLUSIVE_ENDING;
 }
 
 
@@ -748,7 +748,7 @@ ngx_mcp_session_detach_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
 
 
 void
-ngx_mcp_session_settle_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
+ngx_mcp_session_after_use_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
 {
     if (s->nstreams || s->ncalls) {
         return;

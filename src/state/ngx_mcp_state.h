@@ -270,8 +270,9 @@ void ngx_mcp_group_count_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
 /* notes that the group needs no notification of changes of its topics */
 void ngx_mcp_group_clean_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g);
 
-/* frees a group that nobody needs, at once or in sweeps */
-void ngx_mcp_group_settle_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g);
+/* frees the group if nobody needs it, at once or in sweeps */
+void ngx_mcp_group_drop_unused_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_group_sh_t *g);
 
 /* notes that a live session has got (n 1) or lost (n -1) its GET streams */
 void ngx_mcp_group_gets_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
@@ -509,7 +510,7 @@ ngx_uint_t ngx_mcp_session_trim_locked(ngx_mcp_zone_t *zone,
  * To be called after a use of the session, or the end of a call or stream: the
  * session is idle from now on, or is freed.
  */
-void ngx_mcp_session_settle_locked(ngx_mcp_zone_t *zone,
+void ngx_mcp_session_after_use_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s);
 
 /*
@@ -521,7 +522,7 @@ void ngx_mcp_idle_enter_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s);
 
 
 /* ends an exclusive session, once no stream reads a channel of it */
-void ngx_mcp_exclusive_spend_locked(ngx_mcp_zone_t *zone,
+void ngx_mcp_exclusive_end_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s);
 
 

@@ -209,7 +209,7 @@ typedef struct {
 typedef enum {
     NGX_MCP_EXCLUSIVE_NONE = 0,           /* it is a client's */
     NGX_MCP_EXCLUSIVE_CLEAN,
-    NGX_MCP_EXCLUSIVE_SPENT               /* it ends with its stream */
+    NGX_MCP_EXCLUSIVE_ENDING              /* it ends with its stream */
 } ngx_mcp_exclusive_e;
 
 

@@ -405,7 +405,7 @@ ngx_mcp_stream_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_sh_t *st,
     n = ngx_mcp_number(zone, st);
     s = ngx_mcp_block(zone, st->task.rec.owner.block);
     ends = ((s->subscriber.listens
-             || (s->exclusive == NGX_MCP_EXCLUSIVE_SPENT && s->nstreams == 1))
+             || (s->exclusive == NGX_MCP_EXCLUSIVE_ENDING && s->nstreams == 1))
             && !s->ended);
     c = NULL;
 
@@ -457,7 +457,7 @@ ngx_mcp_stream_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_sh_t *st,
 
     /* an idle session gets its time-out; one that has ended may be dropped */
 
-    ngx_mcp_session_settle_locked(zone, s);
+    ngx_mcp_session_after_use_locked(zone, s);
 
     if (ends) {
         ngx_mcp_session_end_locked(zone, s, NGX_MCP_COUNTER_SESSIONS_DELETED);

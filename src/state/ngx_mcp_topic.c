@@ -479,7 +479,7 @@ ngx_mcp_topic_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_topic_sh_t *t)
 
     ngx_mcp_drop_locked(zone, t);
 
-    ngx_mcp_group_settle_locked(zone, g);
+    ngx_mcp_group_drop_unused_locked(zone, g);
 }
 
 
@@ -832,7 +832,7 @@ ngx_mcp_topic_open_locked(ngx_mcp_zone_t *zone,
         /* room first: the account may go with the last topic it paid for */
 
         if (ngx_mcp_topic_room_locked(zone, g, topic) != NGX_OK) {
-            ngx_mcp_group_settle_locked(zone, g);
+            ngx_mcp_group_drop_unused_locked(zone, g);
             return NULL;
         }
 

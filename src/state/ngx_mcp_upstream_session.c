@@ -544,7 +544,7 @@ ngx_mcp_upstream_session_end_locked(ngx_mcp_zone_t *zone,
     }
 
     if (s == NULL) {
-        ngx_mcp_group_settle_locked(zone, g);
+        ngx_mcp_group_drop_unused_locked(zone, g);
     }
 }
 

@@ -152,7 +152,7 @@ struct ngx_http_mcp_exchange_s {
     ngx_str_t                          session_id;
     ngx_str_t                          last_event_id;
     ngx_str_t                          protocol_version;
-    ngx_array_t                       *minted;      /* more headers to send, of
+    ngx_array_t                       *appended;    /* more headers to send, of
                                                        ngx_table_elt_t; or
                                                        NULL */
     ngx_msec_t                         timeout;     /* longest silence, ms; 0:
@@ -277,8 +277,8 @@ ngx_http_mcp_exchange_t *ngx_http_mcp_exchange_create(ngx_http_request_t *r);
 void ngx_http_mcp_exchange_limit_time(ngx_http_mcp_exchange_t *x,
     ngx_msec_t time);
 
-/* adds a header to the request of the exchange; NGX_OK or NGX_ERROR */
-ngx_int_t ngx_http_mcp_headers_mint(ngx_http_mcp_exchange_t *x,
+/* appends a header to the request of the exchange; NGX_OK or NGX_ERROR */
+ngx_int_t ngx_http_mcp_headers_append(ngx_http_mcp_exchange_t *x,
     ngx_str_t *name, ngx_str_t *value);
 
 /*

@@ -21,7 +21,7 @@ static ngx_int_t ngx_http_mcp_headers_content(ngx_http_mcp_exchange_t *x,
     ngx_http_headers_in_t *in);
 static ngx_int_t ngx_http_mcp_headers_value(ngx_list_t *headers,
     ngx_table_elt_t *name, ngx_str_t *value);
-static ngx_int_t ngx_http_mcp_headers_minted(ngx_http_mcp_exchange_t *x,
+static ngx_int_t ngx_http_mcp_headers_appended(ngx_http_mcp_exchange_t *x,
     ngx_list_t *headers);
 static ngx_int_t ngx_http_mcp_headers_client(ngx_http_mcp_exchange_t *x,
     ngx_http_headers_in_t *in);
@@ -188,7 +188,7 @@ ngx_http_mcp_headers_build(ngx_http_mcp_exchange_t *x, ngx_http_request_t *sr)
         return NGX_ERROR;
     }
 
-    if (x->minted && ngx_http_mcp_headers_minted(x, headers) != NGX_OK) {
+    if (x->appended && ngx_http_mcp_headers_appended(x, headers) != NGX_OK) {
         return NGX_ERROR;
     }
 
@@ -216,15 +216,15 @@ ngx_http_mcp_headers_split(ngx_list_t *out, ngx_list_t *in)
 
 
 static ngx_int_t
-ngx_http_mcp_headers_minted(ngx_http_mcp_exchange_t *x, ngx_list_t *headers)
+ngx_http_mcp_headers_appended(ngx_http_mcp_exchange_t *x, ngx_list_t *headers)
 {
     ngx_uint_t        i;
-    ngx_table_elt_t  *minted;
+    ngx_table_elt_t  *appended;
 
-    minted = x->minted->elts;
+    appended = x->appended->elts;
 
-    for (i = 0; i < x->minted->nelts; i++) {
-        if (ngx_http_mcp_header_copy(headers, &minted[i]) == NULL) {
+    for (i = 0; i < x->appended->nelts; i++) {
+        if (ngx_http_mcp_header_copy(headers, &appended[i]) == NULL) {
             return NGX_ERROR;
         }
     }
@@ -234,19 +234,19 @@ ngx_http_mcp_headers_minted(ngx_http_mcp_exchange_t *x, ngx_list_t *headers)
 
 
 ngx_int_t
-ngx_http_mcp_headers_mint(ngx_http_mcp_exchange_t *x, ngx_str_t *name,
+ngx_http_mcp_headers_append(ngx_http_mcp_exchange_t *x, ngx_str_t *name,
     ngx_str_t *value)
 {
     ngx_table_elt_t  *h;
 
-    if (x->minted == NULL) {
-        x->minted = ngx_array_create(x->r->pool, 4, sizeof(ngx_table_elt_t));
-        if (x->minted == NULL) {
+    if (x->appended == NULL) {
+        x->appended = ngx_array_create(x->r->pool, 4, sizeof(ngx_table_elt_t));
+        if (x->appended == NULL) {
             return NGX_ERROR;
         }
     }
 
-    h = ngx_array_push(x->minted);
+    h = ngx_array_push(x->appended);
     if (h == NULL) {
         return NGX_ERROR;
     }

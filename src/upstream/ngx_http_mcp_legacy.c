@@ -638,7 +638,7 @@ ngx_http_mcp_legacy_head(ngx_http_mcp_upstream_request_t *ureq,
 
     ngx_http_mcp_upstream_in_session(x, &ureq->us->id, ureq->us->revision);
 
-    if (ureq->minted.len && x->method == NGX_HTTP_POST) {
+    if (ureq->sent_id.len && x->method == NGX_HTTP_POST) {
 
         body = ngx_http_mcp_pooled_body(ureq);
 
@@ -666,7 +666,7 @@ static ngx_int_t
 ngx_http_mcp_legacy_translate(ngx_http_mcp_upstream_request_t *ureq,
     ngx_str_t *text)
 {
-    return ureq->minted.len ? ngx_http_mcp_pooled_message(ureq, text) : NGX_OK;
+    return ureq->sent_id.len ? ngx_http_mcp_pooled_message(ureq, text) : NGX_OK;
 }
 
 

@@ -360,8 +360,8 @@ ngx_http_mcp_modern_list(ngx_http_mcp_upstream_request_t *ureq)
 
     if (x == NULL || body.data == NULL
         || ngx_http_mcp_upstream_body(x, &body) != NGX_OK
-        || ngx_http_mcp_headers_mint(x, &ngx_http_mcp_modern_method,
-                                     &own->scope.method)
+        || ngx_http_mcp_headers_append(x, &ngx_http_mcp_modern_method,
+                                       &own->scope.method)
            != NGX_OK)
     {
         return NGX_ERROR;
@@ -689,7 +689,7 @@ ngx_http_mcp_modern_header(ngx_http_mcp_exchange_t *x, ngx_str_t *name,
     ngx_str_t   out, encoded;
 
     if (ngx_http_mcp_modern_plain(value)) {
-        return ngx_http_mcp_headers_mint(x, name, value);
+        return ngx_http_mcp_headers_append(x, name, value);
     }
 
     out.data = ngx_pnalloc(x->r->pool, sizeof("=?base64?") + 2
@@ -707,7 +707,7 @@ ngx_http_mcp_modern_header(ngx_http_mcp_exchange_t *x, ngx_str_t *name,
 
     out.len = p - out.data;
 
-    return ngx_http_mcp_headers_mint(x, name, &out);
+    return ngx_http_mcp_headers_append(x, name, &out);
 }
 
 
@@ -1495,8 +1495,8 @@ ngx_http_mcp_modern_ask(ngx_http_mcp_exchange_t *x, ngx_mcp_message_t *message)
 
     x->protocol_version = *ngx_mcp_revision_name(NGX_MCP_2026_07_28);
 
-    return ngx_http_mcp_headers_mint(x, &ngx_http_mcp_modern_method,
-                                     &ngx_http_mcp_modern_discover);
+    return ngx_http_mcp_headers_append(x, &ngx_http_mcp_modern_method,
+                                       &ngx_http_mcp_modern_discover);
 }
 
 
@@ -1550,8 +1550,8 @@ ngx_http_mcp_modern_probe_head(ngx_http_mcp_probe_t *probe,
 {
     x->protocol_version = *ngx_mcp_revision_name(NGX_MCP_2026_07_28);
 
-    return ngx_http_mcp_headers_mint(x, &ngx_http_mcp_modern_method,
-                                     &probe->method);
+    return ngx_http_mcp_headers_append(x, &ngx_http_mcp_modern_method,
+                                       &probe->method);
 }
 
 

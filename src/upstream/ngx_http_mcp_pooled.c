@@ -21,7 +21,7 @@
 #define NGX_HTTP_MCP_POOLED_KEY    "\0pooled\0"
 
 
-static ngx_int_t ngx_http_mcp_pooled_mint(
+static ngx_int_t ngx_http_mcp_pooled_make_id(
     ngx_http_mcp_upstream_request_t *ureq);
 static ngx_int_t ngx_http_mcp_pooled_replace(
     ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text,
@@ -60,7 +60,7 @@ ngx_http_mcp_pooled_open(ngx_http_mcp_upstream_request_t *ureq)
         return NGX_AGAIN;
     }
 
-    if (ureq->minted.len == 0 && ngx_http_mcp_pooled_mint(ureq) != NGX_OK) {
+    if (ureq->sent_id.len == 0 && ngx_http_mcp_pooled_make_id(ureq) != NGX_OK) {
         return NGX_ERROR;
     }
 
@@ -145,7 +145,7 @@ ngx_http_mcp_pooled_refuse(ngx_http_mcp_upstream_request_t *ureq)
 /* makes a raw string that serves as the id and as the progress token */
 
 static ngx_int_t
-ngx_http_mcp_pooled_mint(ngx_http_mcp_upstream_request_t *ureq)
+ngx_http_mcp_pooled_make_id(ngx_http_mcp_upstream_request_t *ureq)
 {
     u_char  *p;
 
@@ -155,8 +155,8 @@ ngx_http_mcp_pooled_mint(ngx_http_mcp_upstream_request_t *ureq)
         return NGX_ERROR;
     }
 
-    ureq->minted.data = p;
-    ureq->minted.len = NGX_MCP_UUID_LEN + 2;
+    ureq->sent_id.data = p;
+    ureq->sent_id.len = NGX_MCP_UUID_LEN + 2;
 
     return NGX_OK;
 }
@@ -189,7 +189,7 @@ ngx_http_mcp_pooled_body(ngx_http_mcp_upstream_request_t *ureq)
     if (ureq->own_id.len) {
         edits[n].start = json.members[NGX_MCP_PATH_ID].start;
         edits[n].end = json.members[NGX_MCP_PATH_ID].end;
-        edits[n++].text = ureq->minted;
+        edits[n++].text = ureq->sent_id;
     }
 
     if (json.members[NGX_MCP_PATH_META].type == NGX_MCP_JSON_OBJECT) {
@@ -200,13 +200,13 @@ ngx_http_mcp_pooled_body(ngx_http_mcp_upstream_request_t *ureq)
 
         if (ureq->own_token.len) {
             p = ngx_pnalloc(pool, sizeof("\"progressToken\":")
-                                  + ureq->minted.len);
+                                  + ureq->sent_id.len);
             if (p == NULL) {
                 return out;
             }
 
             members.data = p;
-            members.len = ngx_sprintf(p, "\"progressToken\":%V", &ureq->minted)
+            members.len = ngx_sprintf(p, "\"progressToken\":%V", &ureq->sent_id)
                           - p;
         }
 
@@ -237,7 +237,7 @@ ngx_http_mcp_pooled_message(ngx_http_mcp_upstream_request_t *ureq,
 
         value = ngx_mcp_json_span(json, NGX_MCP_PATH_ID, text->data);
 
-        return ngx_mcp_json_same_id(&value, &ureq->minted)
+        return ngx_mcp_json_same_id(&value, &ureq->sent_id)
                ? ngx_http_mcp_pooled_replace(ureq, text, NGX_MCP_PATH_ID,
                                              &ureq->own_id)
                : NGX_OK;
@@ -249,7 +249,7 @@ ngx_http_mcp_pooled_message(ngx_http_mcp_upstream_request_t *ureq,
         return NGX_OK;
     }
 
-    return (ureq->own_token.len && ngx_mcp_json_same_id(&value, &ureq->minted))
+    return (ureq->own_token.len && ngx_mcp_json_same_id(&value, &ureq->sent_id))
            ? ngx_http_mcp_pooled_replace(ureq, text, NGX_MCP_PATH_TOKEN,
                                          &ureq->own_token)
            : NGX_DECLINED;

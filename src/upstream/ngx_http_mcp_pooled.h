@@ -24,7 +24,7 @@
 
 /* whether the caller of the request has no session */
 #define ngx_http_mcp_is_pooled(ureq)                                          \
-    ((ureq)->principal && ((ureq)->owner.block == 0 || (ureq)->minted.len))
+    ((ureq)->principal && ((ureq)->owner.block == 0 || (ureq)->sent_id.len))
 
 /*
  * Finds or makes the record of the session for the request, and sets

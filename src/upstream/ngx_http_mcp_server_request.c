@@ -202,7 +202,7 @@ ngx_http_mcp_server_request_unsaid(ngx_http_mcp_upstream_request_t *ureq,
     ngx_mcp_caller_t *caller, ngx_http_mcp_audience_t *audience, ngx_str_t *id)
 {
     u_char                    buf[NGX_MCP_SERVER_REQUEST_ID_LEN];
-    ngx_str_t                 minted;
+    ngx_str_t                 made;
     ngx_mcp_server_request_t  request;
 
     ngx_memzero(&request, sizeof(ngx_mcp_server_request_t));
@@ -212,7 +212,7 @@ ngx_http_mcp_server_request_unsaid(ngx_http_mcp_upstream_request_t *ureq,
     request.id = *id;
 
     (void) ngx_mcp_server_request_cancel(ureq->upstream->zone, caller->session,
-                                         &request, buf, &minted);
+                                         &request, buf, &made);
 
     ngx_http_mcp_server_request_reply(ureq, audience, id,
                                       NGX_MCP_INTERNAL_ERROR,

@@ -179,7 +179,7 @@ struct ngx_http_mcp_upstream_request_s {
     ngx_str_t                         session;    /* $mcp_session_id */
     ngx_str_t                         share;      /* key of the account that
                                                      pays */
-    ngx_str_t                         minted;     /* raw id and progress token
+    ngx_str_t                         sent_id;    /* raw id and progress token
                                                      that replace own_id and
                                                      own_token */
     ngx_str_t                         own_id;

@@ -34,7 +34,7 @@ ngx_mcp_doorbell_open(ngx_mcp_doorbell_t *bell)
 
     if (s == (ngx_socket_t) -1) {
         ngx_log_error(NGX_LOG_CRIT, log, ngx_socket_errno,
-                      ngx_socket_n " for mcp doorbell failed");
+                      ngx_socket_n " of the mcp worker socket failed");
         return NGX_ERROR;
     }
 

@@ -39,7 +39,7 @@ static ngx_int_t ngx_mcp_lease_state_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_lease_sh_t *l);
 static void ngx_mcp_lease_settle_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_lease_sh_t *l);
-static void ngx_mcp_lease_settle_ring_locked(ngx_mcp_zone_t *zone,
+static void ngx_mcp_lease_ring_former_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_lease_sh_t *l, ngx_mcp_reader_sh_t *r);
 static void ngx_mcp_lease_change_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_lease_sh_t *l);
@@ -414,7 +414,7 @@ ngx_mcp_lease_overlap_pass_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l)
         l->joined = 0;
         l->until = ngx_current_msec + NGX_MCP_LEASE_MATCH_TIME;
 
-        ngx_mcp_lease_settle_ring_locked(zone, l, r);
+        ngx_mcp_lease_ring_former_locked(zone, l, r);
         return;
     }
 
@@ -441,7 +441,7 @@ ngx_mcp_lease_overlap_pass_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l)
         return;
     }
 
-    ngx_mcp_lease_settle_ring_locked(zone, l, r);
+    ngx_mcp_lease_ring_former_locked(zone, l, r);
 }
 
 
@@ -486,7 +486,7 @@ ngx_mcp_lease_previous_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l)
         ngx_mcp_lease_missed_locked(zone, l);
     }
 
-    ngx_mcp_lease_settle_ring_locked(zone, l, &l->previous);
+    ngx_mcp_lease_ring_former_locked(zone, l, &l->previous);
     ngx_mcp_lease_end_locked(zone, l, &l->previous);
 
     return NULL;
@@ -649,7 +649,7 @@ ngx_mcp_lease_disconnected(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease)
         r->connected = 0;
 
         if (r == &l->previous) {
-            ngx_mcp_lease_settle_ring_locked(zone, l, r);
+            ngx_mcp_lease_ring_former_locked(zone, l, r);
             ngx_mcp_lease_end_locked(zone, l, r);
         }
     }
@@ -669,7 +669,7 @@ ngx_mcp_lease_overlap_end(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease)
     r = ngx_mcp_lease_reader_locked(zone, lease, &l);
 
     if (r && r == &l->holder && ngx_mcp_lease_previous_locked(zone, l)) {
-        ngx_mcp_lease_settle_ring_locked(zone, l, &l->previous);
+        ngx_mcp_lease_ring_former_locked(zone, l, &l->previous);
         ngx_mcp_lease_end_locked(zone, l, &l->previous);
     }
 
@@ -954,7 +954,7 @@ ngx_mcp_lease_info(ngx_mcp_zone_t *zone, ngx_uint_t n, ngx_pool_t *pool,
 /* wakes the worker of a reader that lost the lease */
 
 static void
-ngx_mcp_lease_settle_ring_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l,
+ngx_mcp_lease_ring_former_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l,
     ngx_mcp_reader_sh_t *r)
 {
     ngx_mcp_worker_sh_t  *w;

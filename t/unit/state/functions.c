@@ -1810,7 +1810,7 @@ parked_tests(void)
     ngx_mcp_call_close(&zone, a.ref);
     ok(env_check(&zone) == 0 && zone.sh->used[NGX_MCP_LIMIT], "it ends");
 
-    ngx_mcp_exclusive_spend(&zone, ref);
+    ngx_mcp_exclusive_end(&zone, ref);
     ok(ngx_mcp_exclusive_join(&zone, &in, &b, &again) == NGX_BUSY,
        "one that is spent serves no other");
     ngx_mcp_stream_close(&zone, &st, NGX_MCP_COUNTER_STREAMS_DONE);
@@ -1971,7 +1971,7 @@ parked_stream_tests(void)
                            &flags)
        == NGX_DONE, "ends the line");
 
-    ngx_mcp_exclusive_spend(&zone, ref);
+    ngx_mcp_exclusive_end(&zone, ref);
     ngx_mcp_stream_close(&zone, &line, NGX_MCP_COUNTER_STREAMS_DONE);
     ok(ngx_mcp_session_gets(&zone, ref) == 0 && env_check(&zone) == 0,
        "a session that is spent stays for each reader");
@@ -2038,7 +2038,7 @@ call_tests(void)
 
     ok(env_call_open(&zone, ref, &id, &token, 2, 5, &a) == NGX_OK
        && a.channel != 0, "open");
-    ok(env_call_open(&zone, ref, &id, &token, 2, 5, &b) == NGX_EXISTS,
+    ok(env_call_open(&zone, ref, &id, &token, 2, 5, &b) == NGX_MCP_EXISTS,
        "an id runs once");
 
     token.len = 0;
@@ -2110,7 +2110,7 @@ call_tests(void)
     /* a call without a stream leaves no events behind */
 
     id = env_str("2");
-    ok(env_call_open(&zone, ref, &id, &token, 2, 6, &b) == NGX_EXISTS,
+    ok(env_call_open(&zone, ref, &id, &token, 2, 6, &b) == NGX_MCP_EXISTS,
        "still running");
     ngx_mcp_zone_lock(&zone);
     b.ref = ngx_mcp_ref(&zone, ngx_mcp_block(&zone,

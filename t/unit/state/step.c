@@ -517,7 +517,7 @@ op_call_park(void)
     (void) ngx_mcp_call_unpark(&zone, c.ref, 1, 1000, &parked);
     ngx_mcp_call_wake(&zone, c.ref, NGX_MCP_WAKE_CANCEL);
     ngx_mcp_call_close(&zone, c.ref);
-    ngx_mcp_exclusive_spend(&zone, ref);
+    ngx_mcp_exclusive_end(&zone, ref);
 }
 
 
