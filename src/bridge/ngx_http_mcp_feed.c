@@ -34,13 +34,14 @@ typedef struct {
     ngx_http_mcp_reader_t     reader;
     ngx_http_mcp_bridge_t    *bridge;
     ngx_http_mcp_feed_t      *feed;
-    ngx_str_t                 tenant;       /* by demand, as topic */
+    ngx_str_t                 tenant;       /* empty, as topic, if the feed
+                                               is not on demand for it */
     ngx_str_t                 topic;
     ngx_str_t                 default_topic;  /* of events that name none */
-    ngx_msec_t                wanted;       /* when last */
-    ngx_msec_t                checked;      /* whether it is */
-    ngx_pool_t               *scratch;      /* of an event */
-    const char               *logged_error;  /* of its events */
+    ngx_msec_t                wanted;       /* time when it was wanted last */
+    ngx_msec_t                checked;      /* time when that was looked up */
+    ngx_pool_t               *scratch;      /* memory for one event */
+    const char               *logged_error;  /* the last one of its events */
 } ngx_http_mcp_feed_stream_t;
 
 
@@ -56,7 +57,7 @@ typedef struct {
 struct ngx_http_mcp_feed_awaited_s {
     ngx_http_mcp_waiter_t         waiter;
     ngx_http_mcp_feed_wait_t     *wait;
-    ngx_http_mcp_feed_awaited_t  *next;     /* of the same */
+    ngx_http_mcp_feed_awaited_t  *next;     /* next feed of the wait */
     ngx_http_mcp_bridge_t        *bridge;
     ngx_http_mcp_feed_t          *feed;
     ngx_mcp_ref_t                 lease;
@@ -68,9 +69,11 @@ struct ngx_http_mcp_feed_awaited_s {
 typedef struct {
     ngx_http_mcp_bridge_t        *bridge;
     ngx_http_mcp_feed_t          *feed;
-    ngx_str_t                    *tenant;   /* by demand, or NULL, as topic */
+    ngx_str_t                    *tenant;   /* NULL, as topic, if the feed is
+                                           not on demand for it */
     ngx_str_t                    *topic;
-    ngx_mcp_caller_t             *caller;   /* that pays; NULL: none */
+    ngx_mcp_caller_t             *caller;   /* it pays for the feed; NULL:
+                                           nobody does */
     ngx_pool_t                   *pool;
     ngx_http_mcp_feed_wait_t    **wait;     /* NULL: nobody waits for it */
     ngx_str_t                     key;      /* of its lease */
@@ -137,7 +140,7 @@ ngx_http_mcp_reader_kind_t  ngx_http_mcp_feed_readers = {
 };
 
 
-/* on demand, of all zones, as connections are the worker's */
+/* the feeds on demand of all zones: they use connections of the worker */
 
 static ngx_uint_t  ngx_http_mcp_feed_number;
 
@@ -188,7 +191,10 @@ ngx_http_mcp_feed_init(ngx_mcp_zone_t *zone, ngx_array_t *bridges)
 }
 
 
-/* sessions that are older than this configuration */
+/*
+ * Opens the feed for each tenant that has sessions.  Those that are older than
+ * this configuration do not ask for it.
+ */
 
 static void
 ngx_http_mcp_feed_tenants(ngx_http_mcp_feed_request_t *req)
@@ -336,7 +342,7 @@ ngx_http_mcp_feed_request(ngx_http_mcp_feed_request_t *req)
 }
 
 
-/* whether another worker reads the feed; tells it that the feed is wanted */
+/* tells the worker that reads the feed that it is wanted; 0: no worker does */
 
 static ngx_uint_t
 ngx_http_mcp_feed_signal(ngx_http_mcp_feed_request_t *req,
@@ -517,7 +523,7 @@ ngx_http_mcp_feed_ready(void *data)
 
         if (ngx_mcp_lease_settled(wait->zone, awaited->lease) == NGX_AGAIN) {
 
-            /* it may have been connected, by a worker that died since */
+            /* a worker that died since may have connected it */
 
             if (!ngx_http_mcp_waiter_waiting(&awaited->waiter)) {
                 ngx_http_mcp_waiter_restart(&awaited->waiter);
@@ -550,7 +556,10 @@ ngx_http_mcp_feed_timeout(void *data)
         lease.ref = awaited->lease;
         lease.fence = 0;
 
-        /* others may be connected, or another client has waited as long */
+        /*
+         * a feed may be connected by now, or the wait of another client noted
+         * the failure
+         */
 
         if (ngx_mcp_lease_failed(wait->zone, &lease) != NGX_OK) {
             continue;
@@ -596,7 +605,7 @@ ngx_http_mcp_feed_create(ngx_mcp_zone_t *zone, ngx_str_t *key,
 
     if (fs->feed == NULL) {
 
-        /* of another configuration */
+        /* the lease is of another configuration */
 
         return NULL;
     }
@@ -624,7 +633,7 @@ ngx_http_mcp_feed_create(ngx_mcp_zone_t *zone, ngx_str_t *key,
 }
 
 
-/* by the parts of a key: endpoint, URI, and topic= as written */
+/* finds a feed by the parts of its key: endpoint, URI, and topic= as written */
 
 static ngx_http_mcp_feed_t *
 ngx_http_mcp_feed_find(ngx_mcp_zone_t *zone, ngx_str_t *parts,
@@ -880,7 +889,7 @@ ngx_http_mcp_feed_gap(ngx_http_mcp_reader_t *reader, const char *why)
 }
 
 
-/* the events are for those who subscribed to the topic */
+/* notifies subscribers of the topic of a gap: the events are for them alone */
 
 static void
 ngx_http_mcp_feed_gap_topic(ngx_http_mcp_feed_stream_t *fs, ngx_str_t *tenant,
@@ -941,7 +950,7 @@ ngx_http_mcp_feed_disconnected(ngx_http_mcp_reader_t *reader)
 }
 
 
-/* it will never do: kept, so that no other worker tries */
+/* the feed cannot succeed; the lease is kept, so that no other worker tries */
 
 static void
 ngx_http_mcp_feed_stopped(ngx_http_mcp_reader_t *reader)

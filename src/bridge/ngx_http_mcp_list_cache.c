@@ -22,11 +22,11 @@
 /* how often the use of a copy is noted in the zone, ms */
 #define NGX_HTTP_MCP_LIST_CACHE_TOUCH  1000
 
-/* bytes of what names a line of the log that is written once */
+/* bytes of the name of a log line that is written once */
 #define NGX_HTTP_MCP_LIST_CACHE_ID  256
 
 
-/* audiences of callers without a session that were found before; by hash */
+/* a worker remembers audiences of callers without a session, by hash */
 #define NGX_HTTP_MCP_LIST_CACHE_KNOWN      64
 #define NGX_HTTP_MCP_LIST_CACHE_KNOWN_LEN  192
 
@@ -34,17 +34,17 @@
 typedef struct {
     ngx_http_mcp_bridge_t    *bridge;
     ngx_mcp_ref_t             audience;
-    size_t                    tenant;     /* its length; the key follows */
-    size_t                    len;        /* of both */
+    size_t                    tenant;     /* length; the key is behind it */
+    size_t                    len;        /* length of both */
     u_char                    text[NGX_HTTP_MCP_LIST_CACHE_KNOWN_LEN];
 } ngx_http_mcp_list_known_t;
 
 
-/* copies of a worker and zone */
+/* the copies that a worker keeps for a zone */
 
 typedef struct {
     ngx_queue_t                table[NGX_HTTP_MCP_LIST_CACHE_BUCKETS];
-    ngx_queue_t                copies;    /* used last comes first */
+    ngx_queue_t                copies;    /* the one used last is first */
     ngx_uint_t                 n;
     size_t                     size;
     ngx_http_mcp_list_known_t  known[NGX_HTTP_MCP_LIST_CACHE_KNOWN];
@@ -88,7 +88,7 @@ static void ngx_http_mcp_list_cache_bound(ngx_http_mcp_list_cache_t *cache);
 static void ngx_http_mcp_list_cache_ready(void *data);
 
 
-/* NULL: no memory */
+/* finds or makes the cache of a zone; NULL: no memory */
 
 static ngx_http_mcp_list_cache_t *
 ngx_http_mcp_list_cache(ngx_mcp_zone_t *zone)
@@ -125,7 +125,7 @@ ngx_http_mcp_list_cache(ngx_mcp_zone_t *zone)
 }
 
 
-/* the worker ends; requests may still use copies */
+/* the worker ends; copies that requests still use are not freed */
 
 static void
 ngx_http_mcp_list_cache_cleanup(void *data)
@@ -178,7 +178,7 @@ ngx_http_mcp_list_cache_get(ngx_http_mcp_bridge_t *bridge,
 
     rc = NGX_ERROR;
 
-    /* it may be replaced, or gone, at any moment */
+    /* the list may be replaced or dropped at any moment */
 
     for (i = 0; i < 4; i++) {
 
@@ -232,7 +232,7 @@ ngx_http_mcp_list_cache_names(ngx_http_mcp_bridge_t *bridge,
 }
 
 
-/* a copy of the list that was just found; NULL: it is gone, or no memory */
+/* copies the list that was just found; NULL: it was dropped, or no memory */
 
 static ngx_http_mcp_list_copy_t *
 ngx_http_mcp_list_cache_use(ngx_http_mcp_bridge_t *bridge,
@@ -466,7 +466,7 @@ ngx_http_mcp_list_cache_log_left_out(ngx_http_mcp_bridge_t *bridge,
 }
 
 
-/* the audience, which may be a new one, gets the caller as a member */
+/* makes the caller a member of its audience, which may be a new one */
 
 static ngx_int_t
 ngx_http_mcp_list_cache_enter(ngx_http_mcp_bridge_t *bridge,
@@ -496,8 +496,8 @@ ngx_http_mcp_list_cache_enter(ngx_http_mcp_bridge_t *bridge,
 
 
 /*
- * A session keeps the reference to its audience; for callers without one, the
- * worker does.  The zone says if it is out of date.
+ * A session keeps the reference to its audience; for a caller without a session
+ * the worker keeps it.  The zone tells whether the reference is out of date.
  */
 
 static void
@@ -546,7 +546,7 @@ ngx_http_mcp_list_cache_learn(ngx_http_mcp_bridge_t *bridge,
 }
 
 
-/* the caller's place, which may be another one's; or NULL */
+/* returns the caller's place, which another caller may have taken; or NULL */
 
 static ngx_http_mcp_list_known_t *
 ngx_http_mcp_list_cache_known(ngx_http_mcp_bridge_t *bridge,
@@ -681,7 +681,7 @@ failed:
 }
 
 
-/* with room for "}}" behind it */
+/* reads the text of the list, and leaves room for "}}" behind it */
 
 static ngx_int_t
 ngx_http_mcp_list_cache_text(ngx_http_mcp_bridge_t *bridge,
@@ -820,7 +820,7 @@ ngx_http_mcp_list_log_hidden(ngx_http_mcp_bridge_t *bridge,
 }
 
 
-/* the list used last, which was loaded just now, stays */
+/* drops copies, but not the one used last, which was loaded just now */
 
 static void
 ngx_http_mcp_list_cache_bound(ngx_http_mcp_list_cache_t *cache)

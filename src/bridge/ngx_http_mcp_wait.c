@@ -10,14 +10,14 @@
 #include "ngx_mcp_json_index.h"
 
 
-/* events whose index is kept while they are looked at, of all topics */
+/* number of events, of all topics, whose index is kept */
 #define NGX_HTTP_MCP_WAIT_CACHED  NGX_MCP_TOPIC_EVENTS
 
-/* where a member of match may stand in an event */
+/* number of places in an event where a member of match is looked for */
 #define NGX_HTTP_MCP_WAIT_LEVELS  3
 
 
-/* members of an event that name it */
+/* number of members of an event that may have its name */
 #define NGX_HTTP_MCP_WAIT_NAMES   4
 
 
@@ -31,15 +31,16 @@ typedef struct ngx_http_mcp_wait_shape_s   ngx_http_mcp_wait_shape_t;
  */
 
 struct ngx_http_mcp_watch_s {
-    ngx_http_mcp_tree_node_t    node;     /* key: of the topic */
+    ngx_http_mcp_tree_node_t    node;     /* its key is that of the topic */
     ngx_http_mcp_waits_t       *waits;
     ngx_mcp_ref_t               topic;
-    ngx_queue_t                 rung;     /* it may have news */
+    ngx_queue_t                 rung;     /* place among watches with news */
     uint64_t                    seen;     /* position of the last event that
                                              was looked up */
     ngx_queue_t                 shapes;
-    ngx_queue_t                 done;     /* shapes, with the event behind */
-    ngx_rbtree_t                tree;     /* of both */
+    ngx_queue_t                 done;     /* shapes with which the next event
+                                             was looked up */
+    ngx_rbtree_t                tree;     /* all shapes */
     ngx_rbtree_node_t           sentinel;
     ngx_queue_t                 waiters;
     ngx_uint_t                  is_rung;
@@ -49,11 +50,12 @@ struct ngx_http_mcp_watch_s {
 /* waiters whose filters have the same members */
 
 struct ngx_http_mcp_wait_shape_s {
-    ngx_http_mcp_tree_node_t    node;     /* key: hash of what follows */
+    ngx_http_mcp_tree_node_t    node;     /* its key is a hash of "named" and
+                                             "paths" */
     ngx_queue_t                 queue;
     ngx_rbtree_t                filters;
     ngx_rbtree_node_t           sentinel;
-    ngx_uint_t                  count;    /* of filters */
+    ngx_uint_t                  count;    /* number of filters */
     ngx_uint_t                  named;
     ngx_uint_t                  n;
     uint64_t                    paths[][NGX_HTTP_MCP_WAIT_LEVELS];
@@ -63,10 +65,10 @@ struct ngx_http_mcp_wait_shape_s {
 /* waiters whose filters have the same values, as far as a hash tells that */
 
 struct ngx_http_mcp_wait_filter_s {
-    ngx_http_mcp_tree_node_t    node;     /* key: the hash */
+    ngx_http_mcp_tree_node_t    node;     /* its key is that hash */
     ngx_http_mcp_wait_shape_t  *shape;
-    ngx_queue_t                 waiters;  /* but for those that are due */
-    ngx_uint_t                  count;    /* of all */
+    ngx_queue_t                 waiters;  /* those that are not due */
+    ngx_uint_t                  count;    /* number of all waiters */
 };
 
 
@@ -86,13 +88,13 @@ typedef struct {
     ((uint64_t) (topic).gen << 32 | (topic).block)
 
 
-/* the values are hashes with a seed */
+/* mixes values, which are hashes with a seed, into one hash */
 
 #define ngx_http_mcp_wait_mix(hash, value)                                    \
     (((hash) ^ (value)) * 0x9e3779b97f4a7c15ULL + ((hash) >> 29))
 
 
-/* of a worker and zone */
+/* all that waits in a worker for topics of a zone */
 
 struct ngx_http_mcp_waits_s {
     ngx_mcp_zone_t             *zone;
@@ -105,7 +107,7 @@ struct ngx_http_mcp_waits_s {
     ngx_event_t                 turn;
     ngx_http_mcp_wait_cached_t  cache[NGX_HTTP_MCP_WAIT_CACHED];
 
-    /* of an event, while it is looked at */
+    /* the event that is looked at */
     u_char                      text[NGX_MCP_TOPIC_BYTES];
 };
 
@@ -351,7 +353,7 @@ ngx_http_mcp_wait_leave(ngx_http_mcp_wait_t *w)
 }
 
 
-/* it goes with the last waiter */
+/* frees a watch without waiters */
 
 static void
 ngx_http_mcp_watch_drop_unused(ngx_http_mcp_watch_t *watch)
@@ -451,7 +453,7 @@ ngx_http_mcp_wait_shape(ngx_http_mcp_watch_t *watch, ngx_http_mcp_wait_t *w)
 }
 
 
-/* it goes with the last filter */
+/* frees a shape without filters */
 
 static void
 ngx_http_mcp_wait_shape_drop_unused(ngx_http_mcp_watch_t *watch,
@@ -482,7 +484,10 @@ ngx_http_mcp_wait_watch(ngx_http_mcp_wait_t *w)
 }
 
 
-/* with NGX_AGAIN the topic is watched: nothing can come unnoticed */
+/*
+ * Looks for an event.  NGX_AGAIN: none matches; the topic is watched, so that
+ * the next one is noticed.
+ */
 
 static ngx_int_t
 ngx_http_mcp_wait_search(ngx_http_mcp_wait_t *w)
@@ -544,7 +549,7 @@ ngx_http_mcp_wait_timeout(ngx_event_t *ev)
 
     w = ev->data;
 
-    /* the events up to there were not for it */
+    /* the events up to this position do not match */
 
     if (!w->due) {
         w->after = ngx_max(w->after, w->watch->seen);
@@ -761,7 +766,10 @@ ngx_http_mcp_watch_seen(ngx_http_mcp_watch_t *watch, uint64_t position)
 }
 
 
-/* each finds out for itself: the topic is another one, or events were lost */
+/*
+ * Makes all waiters due: the topic is another one, or events were lost, so that
+ * each has to search the topic itself.
+ */
 
 static void
 ngx_http_mcp_watch_all_due(ngx_http_mcp_watch_t *watch)
@@ -782,7 +790,7 @@ ngx_http_mcp_watch_all_due(ngx_http_mcp_watch_t *watch)
 }
 
 
-/* those of its filters that have the values of the event are due */
+/* makes those waiters due whose filters have the values of the event */
 
 static void
 ngx_http_mcp_wait_shape_look(ngx_http_mcp_watch_t *watch,
@@ -840,7 +848,7 @@ ngx_http_mcp_wait_shape_due(ngx_http_mcp_wait_shape_t *shape, uint64_t hash,
 }
 
 
-/* events up to the position are not for it */
+/* makes a waiter due; events up to the position do not match it */
 
 static void
 ngx_http_mcp_wait_due(ngx_http_mcp_wait_t *w, uint64_t position)
@@ -867,7 +875,7 @@ ngx_http_mcp_wait_again(ngx_http_mcp_wait_t *w)
         return NGX_AGAIN;
     }
 
-    /* its topic was forgotten and made anew */
+    /* the topic was dropped, and there is a new one of this name */
 
     ngx_http_mcp_wait_leave(w);
 
@@ -927,7 +935,7 @@ ngx_http_mcp_wait_shorten(ngx_queue_t *queue)
 }
 
 
-/* NGX_OK or NGX_DECLINED; NGX_ERROR: no memory */
+/* tells whether the event matches; NGX_OK, NGX_DECLINED, NGX_ERROR (memory) */
 
 static ngx_int_t
 ngx_http_mcp_wait_matches(ngx_http_mcp_wait_t *w, ngx_str_t *event)
@@ -971,7 +979,7 @@ ngx_http_mcp_wait_matches(ngx_http_mcp_wait_t *w, ngx_str_t *event)
 }
 
 
-/* of the member at the first level that has it; 0: none has */
+/* gets the value at the first level that has the member; 0: none has it */
 
 static ngx_uint_t
 ngx_http_mcp_wait_value(ngx_mcp_json_index_t *index, uint64_t *paths,
@@ -989,7 +997,7 @@ ngx_http_mcp_wait_value(ngx_mcp_json_index_t *index, uint64_t *paths,
 }
 
 
-/* made once for all who wait; NULL: no memory */
+/* indexes an event once for all waiters; NULL: no memory */
 
 static ngx_mcp_json_index_t *
 ngx_http_mcp_wait_index(ngx_http_mcp_waits_t *waits, uint64_t position,
