@@ -60,6 +60,25 @@ stop() {
 }
 
 
+# over: how a server speaks $over, such as "ssl", at the port after the next
+
+over() {
+    [ -n "${over:-}" ] || return 0
+
+    echo "listen 127.0.0.1:$((port + 2)) backlog=4096 ${listen:-} $over;"
+
+    case $over in
+    ssl*)
+        [ -e "$dir/key.pem" ] || openssl req -x509 -newkey ec -nodes \
+            -pkeyopt ec_paramgen_curve:prime256v1 -subj /CN=localhost \
+            -keyout "$dir/key.pem" -out "$dir/cert.pem" 2> "$dir/openssl"
+        echo "ssl_certificate $dir/cert.pem;"
+        echo "ssl_certificate_key $dir/key.pem;"
+        ;;
+    esac
+}
+
+
 # bare: the epoll loop that stands beside streams; sets $master and $work
 
 bare() {
@@ -146,8 +165,8 @@ modern() {
 measured() {
     # shellcheck disable=SC2086
     read -r rate_a best_a time_a least_a rate_b best_b time_b least_b \
-        < <($cpu "$load" -p "$port" $work beside "$1" "$ms" "$rounds" \
-                "$dir/$2" "$dir/$3")
+        < <($cpu "$load" -p "$port" ${over:+-t} $work \
+                beside "$1" "$ms" "$rounds" "$dir/$2" "$dir/$3")
 }
 
 

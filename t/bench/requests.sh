@@ -80,9 +80,9 @@ count() {
     worker=$(workers_of "$master" | tr -d ' ')
 
     for f in "$2" "$3"; do
-        "$load" -p "$port" count 50 "$dir/$f"
+        "$load" -p "$port" ${over:+-t} count 50 "$dir/$f"
         callgrind_control -z "$worker" &> "$dir/control"
-        "$load" -p "$port" count "$n" "$dir/$f"
+        "$load" -p "$port" ${over:+-t} count "$n" "$dir/$f"
         callgrind_control -d "$worker" &> "$dir/control"
 
         dump=$(ls -v "$dir"/callgrind."$worker".* | tail -n 1)
@@ -121,16 +121,18 @@ once() {
 # or count
 
 requests() {
-    local up name under
+    local up name under conf over=${MCP_BENCH_TLS:+ssl}
     local kind='{"kind":"episode","reason":"added","ts_ms":1764000000000}'
     local message='{"jsonrpc":"2.0","method":"notifications/message",'
-    local conf="
+
+    conf="
         mcp_zone zone=main:2000m;
         upstream up { server 127.0.0.1:$((port + 1)); keepalive 64; }
         proxy_set_header X-Id \$mcp_request_id;
         proxy_set_header X-Method \$mcp_method;
         server {
             listen 127.0.0.1:$port;
+            $(over)
             mcp_list_cache on;
             location = /ping { mcp_endpoint zone=main; }
             location = /list {

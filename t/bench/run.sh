@@ -32,6 +32,7 @@
 # MCP_BENCH_PORT=25100    the first of three ports
 # MCP_BENCH_ROUNDS=61     of each comparison; medians count
 # MCP_BENCH_MS=50        of a round
+# MCP_BENCH_TLS=1         requests over TLS, beside the same over TLS
 # MCP_BENCH_STREAMS=100000   of "want"
 # MCP_BENCH_STEADY='1000 5000 15000'   streams at a steady rate
 # MCP_BENCH_PROFILE=40    functions that take most instructions

@@ -6,30 +6,13 @@
 
 
 # mcp SIZE [MAIN [FEW]]: a server with two endpoints, each with a zone and a
-# publish location, and further directives; $over: what the port after the
-# next, for streams, speaks
+# publish location, and further directives
 
 mcp() {
-    local conf=
-
-    if [ -n "${over:-}" ]; then
-        conf="listen 127.0.0.1:$((port + 2)) backlog=4096 ${listen:-} $over;"
-    fi
-
-    case ${over:-} in
-    ssl*)
-        [ -e "$dir/key.pem" ] || openssl req -x509 -newkey ec -nodes \
-            -pkeyopt ec_paramgen_curve:prime256v1 -subj /CN=localhost \
-            -keyout "$dir/key.pem" -out "$dir/cert.pem" 2> "$dir/openssl"
-        conf+=" ssl_certificate $dir/cert.pem;
-                ssl_certificate_key $dir/key.pem;"
-        ;;
-    esac
-
     echo "mcp_zone zone=main:$1; mcp_zone zone=few:64m;
           server {
               listen 127.0.0.1:$port backlog=4096 ${listen:-};
-              $conf
+              $(over)
               mcp_stream_heartbeat 0;
               allow 127.0.0.0/8;
               deny all;

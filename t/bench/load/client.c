@@ -237,8 +237,8 @@ answer_header(conn_t *c)
 }
 
 
-unsigned
-answer_read(conn_t *c)
+static unsigned
+answer_part(conn_t *c)
 {
     char         *p;
     size_t        room, have;
@@ -248,7 +248,7 @@ answer_read(conn_t *c)
     room = sizeof(c->buf) - 1 - c->kept;
     p = room ? c->buf + c->kept : rest;
 
-    n = recv(c->fd, p, room ? room : sizeof(rest), 0);
+    n = take(c->fd, p, room ? room : sizeof(rest));
 
     if (n <= 0) {
         die("an answer was cut");
@@ -281,6 +281,19 @@ answer_read(conn_t *c)
     c->chunked = 0;
 
     return 1;
+}
+
+
+unsigned
+answer_read(conn_t *c)
+{
+    unsigned  done;
+
+    do {
+        done = answer_part(c);
+    } while (!done && take_more(c->fd));
+
+    return done;
 }
 
 

@@ -86,13 +86,16 @@ double worker_memory(int pid, const char *field);
 int dial(int source);
 void dial_worker(conn_t *c, int source, int pid);
 
-/* the connection of a stream, to the port after the next with -t or -2 */
+/* for requests or a stream; to the port after the next with -t or -2 */
 int dial_over(int source);
 
 void put(int fd, const char *text, size_t len);
 
 /* as recv(); EAGAIN also when TLS brought no bytes of its content */
 ssize_t take(int fd, char *buf, size_t size);
+
+/* TLS has bytes that no event will announce */
+unsigned take_more(int fd);
 
 /* a request of HTTP/1.1 as the first one of HTTP/2, and its answer's header */
 void h2_put(int fd, const char *request, size_t len);

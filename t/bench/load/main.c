@@ -8,7 +8,8 @@
  *
  * PID is a worker whose CPU time counts.  -l: "fan", "steady" and "hold" open
  * streams of subscriptions/listen in the place of sessions with a stream.
- * -t, -2: these streams are opened over TLS, over HTTP/2, at PORT + 2.
+ * -t, -2: these streams are opened over TLS, over HTTP/2, at PORT + 2; -t also
+ * "beside" and "count".
  */
 
 #include "load.h"

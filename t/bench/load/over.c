@@ -107,6 +107,13 @@ take(int fd, char *buf, size_t size)
 }
 
 
+unsigned
+take_more(int fd)
+{
+    return tls[fd] != NULL && SSL_pending(tls[fd]) > 0;
+}
+
+
 static char *
 h2_frame(char *p, size_t len, int type, int flags)
 {

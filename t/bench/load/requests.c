@@ -29,7 +29,7 @@ pump_open(pump_t *p, int n, int sources, const char *file)
 
     for (i = 0; i < n; i++) {
         c = &p->conns[i];
-        c->fd = dial(1 + i % sources);
+        c->fd = dial_over(1 + i % sources);
         c->request = file_read(file, 1000 + i);
         c->length = strlen(c->request);
 
