@@ -51,7 +51,7 @@ end() {
 line() {
     local i got
 
-    for i in $(seq 100); do
+    for i in $(seq 300); do
         got=$(tail -n +$(($2 + 1)) "$dir/events.log" | grep -m 1 "^$1 ") \
             && echo "$got" && return
         kill -0 "$client" 2>/dev/null || break
@@ -99,7 +99,7 @@ echo "the client's stream is on        $stream"
 
 # each curl is a new connection, which either worker may accept
 
-for i in $(seq 100); do
+for i in $(seq 300); do
     seen=$(wc -l < "$dir/events.log")
     answer=$(curl -sf -D "$dir/events.head" "$url/mcp-publish" -d "$index")
     taker=worker\ $(tr -d '\r' < "$dir/events.head" \

@@ -143,7 +143,6 @@ server {
     ssl_certificate      %%PEM%%/cert.pem;
     ssl_certificate_key  %%PEM%%/key.pem;
 
-    keepalive_requests 10000;
 
 $locations
 $buffers

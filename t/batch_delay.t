@@ -24,7 +24,7 @@ my $t = Mcp::Test->new(vars => { UP => $up->port }, conf => <<'EOC');
 mcp_zone zone=main:4m;
 
 limit_req_zone $server_name zone=few:1m rate=5r/s;
-limit_req_zone $server_name zone=one:1m rate=2r/s;
+limit_req_zone $server_name zone=one:1m rate=20r/m;
 
 map $mcp_name $place { slow /_one; default /_up; }
 

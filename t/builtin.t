@@ -305,6 +305,7 @@ $sse = $acme->stream('tools/call', { name => 'wait_for_event',
 $sse->comment;
 ($last, $id) = ($sse->last_id, $sse->{id});
 $t->allow_log(qr/exited on signal 9/);
+$t->allow_log(qr/was locked by $w[0]\b/);
 kill 'KILL', $w[0];
 wait_for { !grep { $_ == $w[0] } $t->workers };
 ok(waits(0), 'none when their worker has died');

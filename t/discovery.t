@@ -89,7 +89,7 @@ mcp_zone zone=main:8m;
 upstream named { server 127.0.0.1:%%UP%%; server 127.0.0.1:%%UP%%; }
 server {
     %%LISTEN%%
-    mcp_upstream_timeout 2s;
+    mcp_upstream_timeout 4s;
     location = /auto   { mcp_endpoint zone=main; mcp_upstream auto /_up/auto; }
     location = /legacy { mcp_endpoint zone=main;
                          mcp_upstream legacy /_up/legacy protocol=legacy; }

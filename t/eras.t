@@ -91,7 +91,7 @@ my $up = Mcp::Upstream->new(sub {
 my $t = Mcp::Test->new(vars => { UP => $up->port }, workers => 2,
                        conf => <<'EOF');
 mcp_zone zone=main:8m;
-mcp_upstream_timeout 2s;
+mcp_upstream_timeout 4s;
 mcp_capabilities tools resources;
 
 server {
@@ -218,6 +218,7 @@ anew();
 
 my $s = $t->session(path => $path);
 is($s->{server}{serverInfo}{name}, 'legacy', 'a client with a session');
+$up->wait_requests(sub { $_[0]{method} eq 'DELETE' });
 is(names(), 'server/discover initialize DELETE', 'the server is asked once');
 
 $up->clear;
@@ -311,8 +312,18 @@ for my $stream (1, 0) {
 
     my @listening = (listens('u:1'), listens('u:2'));
 
+    # one stream for both, once the one before it is closed
+
+    $up->wait_requests(sub {
+        return 0 if ref $_[0]{json} ne 'HASH'
+                    || ($_[0]{json}{method} || '') ne 'subscriptions/listen';
+
+        my $uris = $_[0]{json}{params}{notifications}{resourceSubscriptions};
+        return @{ $uris || [] } == 2;
+    });
     wait_for { $up->held('listen') == 1 };
-    change(speaks => 'legacy', slow => "asked $with");
+    change(slow => "asked $with");
+    change(speaks => 'legacy');
     $up->drop;
     wait_for { $up->held('asked') };
 
@@ -327,6 +338,8 @@ for my $stream (1, 0) {
     like(acknowledged($listening[1]), qr/"u:3"/,
          "legacy now, $with: what is subscribed to meanwhile is accepted");
     like(acknowledged(listens('u:4')), qr/"u:4"/, "$with: and later");
+    $up->wait_requests(sub { ref $_[0]{json} eq 'HASH'
+        && ($_[0]{json}{method} || '') eq 'resources/subscribe' }, 3);
     is(join(' ', sort map { $_->{json}{params}{uri} }
                  $up->calls('resources/subscribe')), 'u:2 u:3 u:4',
        "$with: the server is asked for what is wanted");
@@ -338,7 +351,8 @@ for my $stream (1, 0) {
     $_->close for @listening;
     wait_for { $t->status->{listens}{open} == 0 };
     $clock->pass($t, 130);
-    is($t->status->{zone}{bytes}{subscriptions}, 0, "$with: all end");
+    ok((wait_for { $t->status->{zone}{bytes}{subscriptions} == 0 }),
+       "$with: all end");
 }
 
 

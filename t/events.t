@@ -40,6 +40,7 @@ server {
         mcp_tenant   $http_x_tenant;
         mcp_upstream rpc /_rpc;
         mcp_server_info name=server version=1;
+        mcp_stream_after 0;
 
         mcp_invalidate document "message=$reason of $n ${n}x" level=$status
                                 list_changed=tools list_changed=prompts

@@ -582,7 +582,7 @@ for my $path ('/mcp', '/rpc') {
     is($seen->{json}{error}{code}, -32601, 'a long id: -32601');
     $up->release('asked-long');
     is_deeply([map { $_->{method} || 'answer' } grep { $_ }
-               map { $_->{json} } $sse->drain(3)], ['answer'],
+               map { $_->{json} } $sse->drain(30)], ['answer'],
               'and the client is not asked');
 }
 
@@ -984,7 +984,7 @@ for my $o ([version => '2025-06-18'], [version => '2025-11-25'],
                          conn => $conn);
 
     is($sse->headers->{connection}, 'close', 'let poll: it is told so');
-    $sse->drain(3);
+    $sse->drain(30);
     ok($sse->ended && !$sse->cut, 'its stream ends');
 
     ok((wait_for { $conn->fill(0.1) if $conn->alive; !$conn->alive }),
@@ -1017,7 +1017,7 @@ for my $o ([], [accept => 'application/json']) {
     } else {
         my $sse = $s->stream('tools/call', { name => 'early and lost' });
 
-        $sse->drain(3);
+        $sse->drain(30);
         $sse = $s->open_get(last_event_id => $sse->last_id);
         ok($sse->event_where(sub { ref $_[0]{json} && $_[0]{json}{error} }),
            'a call that is lost: an error answers it');

@@ -23,7 +23,6 @@ mcp_stream_after 0;
 server {
     %%LISTEN%%
     server_name localhost;
-    keepalive_requests 100000;
 
     location = /mcp {
         mcp_endpoint zone=main;

@@ -155,7 +155,7 @@ sub run {
         follow();
         !grep { keys %{ $_->{got} } < $n }
          grep { $what eq 'reloads' || $_->{path} eq '/ids' } @clients;
-    } 15;
+    };
 
     for my $c (@clients) {
         my $got = $c->{got};

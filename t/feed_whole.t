@@ -93,7 +93,7 @@ for my $round (1 .. $rounds) {
         !grep { keys %{ $_->{got} } < $n * $parts || $_->{said} < $n }
               @clients[0 .. 2]
         and !grep { $_->{first} < $m || $_->{second} < $m } @clients[3, 4];
-    } 15;
+    };
 }
 
 $_ *= $rounds for $events, $small;

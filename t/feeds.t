@@ -241,7 +241,7 @@ ok(wait_for { $t->log =~ m{feed "/_sse" of endpoint "one" could not be } },
    'that it is away is in the log');
 $f->say('/sse', { kind => 'later', n => 1 });
 $f->restore;
-is(data($g{acme}->method('notifications/message', 15)), 'later 1',
+is(data($g{acme}->method('notifications/message', 60)), 'later 1',
    'it is found again');
 like($t->log, qr{"/_sse" of endpoint "one" is connected again},
      'the log says so');

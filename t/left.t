@@ -118,13 +118,17 @@ my ($kept) = leave($modest, 'modest');
 
 # a tenant takes what it can get
 
+# each worker keeps some: the first calls go to one, which cancels them
+
 my @greedy;
+my ($first) = $t->workers;
 
 for my $n (1 .. 15) {
     my $s = $t->session(headers => { 'X-Tenant' => 'greedy' });
 
     for my $i (1 .. 8) {
-        my ($event, $id) = leave($s, "greedy$n-$i");
+        my @on = $n > 2 ? () : (conn => $t->conn_on_worker($first));
+        my ($event, $id) = leave($s, "greedy$n-$i", @on);
         push @greedy, [$s, $event, $id];
     }
 }

@@ -205,9 +205,13 @@ kill 'HUP', $t->pid;
 
 # the old ones are told to quit after the new ones have started
 
-ok((wait_for { !grep { $_ == $two } $t->workers(all => 1) } 20), 'reload');
+my $new;
 
-my ($new) = grep { $_ != $one } $t->workers;
+ok((wait_for {
+       ($new) = grep { $_ != $one } $t->workers;
+       $new && !grep { $_ == $two } $t->workers(all => 1);
+   } 20), 'reload');
+
 my $now = $s->open_get(conn => $t->conn_on_worker($new));
 
 is($now->status, 200, 'it has a stream in a new worker');

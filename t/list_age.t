@@ -75,6 +75,7 @@ EOF
 
     ok(wait_for { $up->calls('subscriptions/listen') },
        "$name: its changes are listened to");
+    scalar(wait_for { asked() >= 4 } 0.3);
     $clock->pass($t, 1) while $clock->now < $from + $age - 5;
     $about->();
     cmp_ok(asked(), '<=', 4, "$name: it is kept");

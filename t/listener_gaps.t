@@ -173,13 +173,14 @@ heard(gap(@gaps), 'and what came since is missed');
 # a reload: one session may have several streams
 
 for my $which (qw(newest oldest)) {
-    ok($t->reload, "reload, the $which stream speaks");
+    $t->hup;
     ok((wait_for { $up->held($sid{mcp}) == 2 }), 'both listen');
 
     for my $uri (qw(file:///a file:///b file:///a)) {
         $up->emit_one($sid{mcp}, $which, [event => updated($uri)]);
     }
 
+    ok($t->reloaded, "reload, the $which stream speaks");
     ok($t->wait_old, 'old workers are gone');
     ok((wait_for { $up->held($sid{mcp}) == 1 }), 'one stream is left');
     heard({ ab => 'file:///a file:///a file:///b', a => 'file:///a file:///a' },

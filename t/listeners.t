@@ -174,8 +174,8 @@ $get[3] = $s[3]->open_get;
 $get[3]->event;
 is(subscribe($s[3], 'file:///a'), 'ok', 'it subscribes as well');
 emit($up, $sid, updated('file:///a'));
-hears($get[$_], 'file:///a', "session $_ hears of it") for 0 .. 3;
 emit($up, $theirs, updated('file:///a'));
+hears($get[$_], 'file:///a', "session $_ hears of it") for 0 .. 3;
 emit($up, $theirs, changed('tools'));
 emit($up, $theirs, notification('message', { level => 'error',
                                              data => 'hello' }));
@@ -256,6 +256,7 @@ hears($get[0], 'file:///a', 'and goes on');
 
 emit($up, $sid, updated('file:///a'), 'id-7');
 hears($get[0], 'file:///a', 'an event with an id');
+ping($sid);
 my $holder = holder();
 $up->clear;
 

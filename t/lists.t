@@ -285,6 +285,13 @@ ok($up->wait_requests(sub {
        ref $_[0]{json} && ($_[0]{json}{id} || '') eq 'heard'
    }), 'all signals are heard');
 
+# the signals of the streams of both clients count as well
+
+$up->emit('listen', [event => notification('message', { level => 'error',
+                                                        data => 'heard' })]);
+ok($g{$_}->event_where(sub { $_[0]{data} =~ /"heard"/ }), "those of $_ too")
+    for qw(a b);
+
 is(names('a'), 'c', 'the old list is served meanwhile');
 $up->release('first');
 hears($_, 'tools') for qw(a b);

@@ -84,6 +84,9 @@ my $mark = 0;
 $t->allow_log(qr/cached list stays/);
 
 
+my @conns = map { $t->conn_on_worker($_) } @w;
+
+
 # the first list is waited for, by all
 
 $up->set(hold => 'cold');
@@ -93,8 +96,8 @@ my $slow = $t->session(path => '/slow', headers => { 'X-Client' => 1 },
 my $pending = $slow->send_only($slow->message('tools/list'));
 ok(wait_for { $up->calls('tools/list') == 1 }, 'a list is being fetched');
 
-$s{a} = $t->session(conn => $t->conn_on_worker($w[0]));
-$s{b} = $t->session(conn => $t->conn_on_worker($w[1]));
+$s{a} = $t->session(conn => $conns[0]);
+$s{b} = $t->session(conn => $conns[1]);
 
 my $sse = $s{a}->stream('tools/list', undef, conn => $t->conn);
 like($sse->headers->{'content-type'}, qr/event-stream/,

@@ -126,7 +126,10 @@ my %get = map { $_->{id} => $_->open_get(conn => $t->conn) } $s, $o;
 
 # subscriptions
 
+my $began;
+
 for my $uri ('x:1', 'x:2', 'x:last') {
+    $began = time();
     is_deeply($s->call('resources/subscribe', { uri => $uri })->{result}, {},
               "$uri: subscribed");
 }
@@ -135,7 +138,12 @@ is(filter(), 'x:1 x:2 x:last', 'all are asked for');
 
 # while two streams stand, each is told of by both
 
-is(updated('x:2'), 2, 'two streams stand for a while');
+my $streams = updated('x:2');
+
+# for 1 s: this process may stand still for longer
+
+ok($streams == 2 || time() - $began >= 1, 'two streams stand for a while')
+    or diag($streams);
 updated('x:2');
 
 $o->call('resources/subscribe', { uri => 'x:last' });

@@ -253,6 +253,9 @@ is_deeply($r->{result}, { content => [{ type => 'text',
 
 sub lists { scalar $up->calls('tools/list') }
 
+# each worker reads the list for itself
+
+$s->{conn} = $t->conn_on_worker(($t->workers)[0]);
 $s->tool('plain') for 1 .. 4;
 my $before = lists();
 $r = $s->tool('plain', { region => 'eu', a => { b => 12 } });
@@ -267,6 +270,7 @@ $r = $s->tool('plain', { place => 'us' });
 ok($r->{result}, 'it is read again when the headers are refused');
 is(seen('tools/call')->{headers}{'mcp-param-region'}, 'us', 'and sent again');
 is(lists(), $before + 1, 'once');
+delete $s->{conn};
 
 
 # streams

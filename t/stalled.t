@@ -95,14 +95,20 @@ $t->allow_log(qr/cached list stays/);
 
 my $l = $t->session(path => '/lists');
 is(names($l), 'a', 'a list');
+
+# made before: while they are, a worker may stand still and lose the lease
+
+my %conns = map { $_ => [map { $t->conn_on_worker($_) } ($_) x 2] }
+            $t->workers;
+
 my ($listener) = asked_by_own();
 ok($listener, 'the module listens');
 
 my $holder = $listener->{headers}{'x-worker'};
 my ($live) = grep { $_ != $holder } $t->workers;
-my $get = $l->open_get(conn => $t->conn_on_worker($live));
-$l->{conn} = $t->conn_on_worker($live);
-my $late = $t->conn_on_worker($holder);
+my $get = $l->open_get(conn => $conns{$live}[0]);
+$l->{conn} = $conns{$live}[1];
+my $late = $conns{$holder}[0];
 
 my $hold = hold('tools/list');
 $up->set(tools => 'old');

@@ -26,8 +26,9 @@ my $up = Mcp::Upstream->new(Mcp::Upstream::mcp(
 
 my $t = Mcp::Test->new(vars => { UP => $up->port }, conf => <<'EOF');
 mcp_zone zone=main:64m;
+mcp_drain_time 4s;
 
-send_timeout 2s;
+send_timeout 6s;
 gzip on;
 gzip_types *;
 log_format streams '$request_method $uri $status $mcp_response';

@@ -92,6 +92,8 @@ my @there = map { listening($s[$_]->id) } 0, 1;
 is_deeply($s[$_]->call('resources/subscribe', { uri => 'x:a' })->{result}, {},
           "client $_ subscribes") for 0, 1;
 
+wait_for { $up->calls('resources/subscribe') >= 3 };
+
 my @asked = map { $_->{headers}{'mcp-session-id'} }
             $up->calls('resources/subscribe');
 my ($own) = grep { $_ ne $there[0] && $_ ne $there[1] } @asked;
@@ -138,10 +140,16 @@ my @log = $t->log =~ /(\[notice\].* notified one session .*)/g;
 ok(@log >= 1 && @log <= 2, 'the log says so, once in a worker');
 like($log[0], qr/"x:.*"listen=off" of "mcp_upstream"/, 'and what to change');
 
-my $at = time();
-told($there[0]);
-is(uri($get[0]), 'x:a', 'the next one');
-within(time() - $at, 0, 1.5, 'comes at once');
+my ($at, @took);
+
+for (1 .. 3) {
+    $at = time();
+    told($there[0]);
+    is(uri($get[0]), 'x:a', 'the next one');
+    push @took, time() - $at;
+}
+
+within((sort { $a <=> $b } @took)[0], 0, 1.5, 'comes at once');
 
 quiet('nothing else came');
 
@@ -190,12 +198,19 @@ all_again();
 
 # one that ends meanwhile
 
+$at = time();
 told($there[1]);
 $s[1]->call('resources/unsubscribe', { uri => 'x:a' });
+my $took = time() - $at;
 ok((wait_for { unsubscribed($there[1]) }),
    'the upstream session of a client unsubscribes');
 ok(!unsubscribed($own), 'that for all does not, as others are subscribed');
-is(marker(1), '', 'what was not said yet is not said');
+
+# it is said after 2 s: this process may stand still for longer
+
+my $said = marker(1);
+ok($said eq '' || $took >= 1, 'what was not said yet is not said')
+    or diag($said);
 is_deeply($s[1]->call('resources/subscribe', { uri => 'x:a' })->{result}, {},
           'it subscribes again');
 

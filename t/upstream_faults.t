@@ -49,7 +49,7 @@ my @faults = (
          [part => '{"jsonrpc":"2.0",'], [hang =>]) }],
     ['drips for ever' => 504, -32603, sub {
         ([head => 200, { 'Content-Type' => 'application/json' }],
-         map { ([part => ' '], [wait => 0.1]) } 1 .. 60) }],
+         map { ([part => ' '], [wait => 0.1]) } 1 .. 80) }],
 
     # it answers nonsense
 
@@ -211,7 +211,7 @@ my @faults = (
                    . 'Content-Length: ' . length($body) . "\r\n\r\n$body";
         map { ([bytes => $_], [wait => 0.01]) } $text =~ /(.{1,7})/gs }],
     ['slow, but alive' => 200, 'ok', sub {
-        ([sse => {}], map({ ([wait => 0.3], [comment => 'alive']) } 1 .. 8),
+        ([sse => {}], map({ ([wait => 0.6], [comment => 'alive']) } 1 .. 8),
          [event => ok_json($_[0])]) }],
     ['a stream with CR LF' => 200, 'ok', sub {
         ([sse => {}], [part => "data: " . ok_json($_[0]) . "\r\n\r\n"]) }],
@@ -426,22 +426,22 @@ server {
     # for what is to take longer than it may, and longer than it may be silent
     location = /rpc-hasty {
         mcp_endpoint zone=main;
-        mcp_upstream_timeout 1s total=3s;
+        mcp_upstream_timeout 2s total=5s;
         mcp_upstream rpc /_rpc protocol=rpc;
     }
     location = /mcp-hasty {
         mcp_endpoint zone=main;
-        mcp_upstream_timeout 1s total=3s;
+        mcp_upstream_timeout 2s total=5s;
         mcp_upstream up /_up;
     }
     location = /rpc-alive {
         mcp_endpoint zone=main;
-        mcp_upstream_timeout 2s total=30s;
+        mcp_upstream_timeout 4s total=30s;
         mcp_upstream rpc /_rpc protocol=rpc;
     }
     location = /mcp-alive {
         mcp_endpoint zone=main;
-        mcp_upstream_timeout 2s total=30s;
+        mcp_upstream_timeout 4s total=30s;
         mcp_upstream up /_up;
     }
 

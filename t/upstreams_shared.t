@@ -353,7 +353,8 @@ my @conns = map {
 
 $one->wait_requests(sub { ($_[0]{json}{method} || '') eq 'server/discover' });
 
-my @got = map { $_->response('POST', timeout => 15)->{status} } @conns;
+my @got = map { $_->response('POST', timeout => 15 * ($ENV{MCP_SLOW} || 1))
+                ->{status} } @conns;
 is("@got", '200 200 200', 'all begin with what was known');
 is(probes($one), 1, 'and one asked');
 $one->set(slow => 0);

@@ -100,9 +100,10 @@ my $s = $t->session(path => '/never');
 
 $begin = time;
 is(reads($s, 'x:b'), 'two', 'a resource of another one is read');
-cmp_ok(time - $begin, '<', 3, 'without it');
+within(time - $begin, 0, 4.5, 'without it');
+$begin = time;
 is(tools($s), 'b__two', 'the list of another one');
-cmp_ok(time - $begin, '<', 3, 'likewise');
+within(time - $begin, 0, 4.5, 'likewise');
 
 
 # one that never had to say what it is, as that is configured
@@ -127,14 +128,14 @@ $begin = time;
 is(tools($s), 'b__two', 'a list without the one that is silent');
 $took = time - $begin;
 cmp_ok($took, '>', 3, 'which had its time');
-cmp_ok($took, '<', 9, 'and not more');
+within($took, 0, 9, 'and not more');
 like($t->log, qr/upstream "a" has not answered tools\/list 5 s after/,
      'the log says so');
 
 $begin = time;
 is(tools($s), 'b__two', 'the next list') for 1 .. 3;
 is(reads($s, 'x:b2'), 'two', 'a resource');
-cmp_ok(time - $begin, '<', 4, 'do not wait for it');
+within(time - $begin, 0, 4.8, 'do not wait for it');
 
 $up{a}->set(silent => 0);
 $up{a}->drop;
@@ -168,7 +169,7 @@ is(reads($s{y}, 'x:all'), 'one', 'who ask it first');
 $begin = time;
 is(tools($s{x}), 'b__two', 'that tenant does not wait again');
 is(reads($s{x}, 'x:all'), 'two', 'and asks it last');
-cmp_ok(time - $begin, '<', 3, 'whatever others get');
+within(time - $begin, 0, 4.5, 'whatever others get');
 
 $up{a}->set($_ => '') for qw(mute slow);
 ok(wait_for { tools($s{x}) eq 'a__one b__two' }, 'until it answers again');

@@ -16,6 +16,7 @@ my $t = Mcp::Test->new(vars => { UP => $up->port }, conf => <<'EOF');
 mcp_zone zone=main:8m;
 mcp_drain_time 200ms;
 mcp_upstream_timeout 5s;
+mcp_stream_after 0;
 
 server {
     %%LISTEN%%

@@ -64,8 +64,13 @@ for (let n = 1; n <= events; n++) {
             process.kill(master, 'SIGHUP');
         } else {
             const pids = workers(master);
-            process.kill(pids[Math.floor(Math.random() * pids.length)],
-                         'SIGKILL');
+
+            try {
+                process.kill(pids[Math.floor(Math.random() * pids.length)],
+                             'SIGKILL');
+            } catch {
+                /* it has exited */
+            }
         }
     }
 }

@@ -383,7 +383,11 @@ function disturb() {
     if (chance(0.5)) {
         process.kill(master, 'SIGHUP');
     } else {
-        process.kill(one(workers(master)), 'SIGKILL');
+        try {
+            process.kill(one(workers(master)), 'SIGKILL');
+        } catch {
+            /* it has exited */
+        }
     }
 }
 

@@ -296,6 +296,11 @@ events {
 
 http {
     access_log $dir/access.log;
+
+    # a connection to a worker is used until its test closes it
+    keepalive_requests 1000000;
+    keepalive_time 1000h;
+
     client_body_temp_path $dir/tmp/body;
     proxy_temp_path $dir/tmp/proxy;
     fastcgi_temp_path $dir/tmp/fastcgi;
