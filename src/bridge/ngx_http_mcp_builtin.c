@@ -1140,7 +1140,7 @@ ngx_http_mcp_list_edit_denied(ngx_http_mcp_list_edit_t *edit, u_char *p,
     ngx_str_t          entry, value;
     static ngx_str_t   key = ngx_string("\"name\"");
 
-    /* those that stay are copied together, with what is between them */
+    /* entries that stay are copied together, with the text between them */
 
     from = NULL;
     to = NULL;

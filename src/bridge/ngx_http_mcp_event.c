@@ -85,7 +85,7 @@ ngx_http_mcp_event_add(ngx_http_mcp_address_t *to, ngx_str_t *text,
 }
 
 
-/* for calls that wait for an update of a resource that is no topic */
+/* adds a delivery for calls that wait for a resource that is no topic */
 
 static ngx_int_t
 ngx_http_mcp_event_add_waits(ngx_http_mcp_address_t *to, ngx_str_t *uri,

@@ -771,7 +771,7 @@ ngx_http_mcp_event_in_invalidate(ngx_http_mcp_event_in_t *in,
             continue;
         }
 
-        /* with a topic, its subscribers are counted, wherever they are */
+        /* subscribers of a topic are counted, wherever they are */
 
         to->addressed = (to->topic.len == 0);
         to->endpoint = &bridges[i]->endpoint;

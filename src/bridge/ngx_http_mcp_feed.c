@@ -420,7 +420,9 @@ ngx_http_mcp_feed_open(ngx_http_mcp_feed_request_t *req)
 }
 
 
-/* whether the feed is connected; if it may be soon, it joins the wait */
+/*
+ * Returns whether the feed is connected; if it may be soon, it joins the wait.
+ */
 
 static ngx_uint_t
 ngx_http_mcp_feed_add_wait(ngx_http_mcp_feed_request_t *req)

@@ -29,11 +29,11 @@ typedef struct {
     uint32_t                      signals;
     ngx_msec_t                    ttl;       /* of the list */
     ngx_uint_t                    failures;  /* since it was fetched last */
-    ngx_uint_t                    large;     /* was said in the log */
+    ngx_uint_t                    large;     /* the log says that it is */
 } ngx_http_mcp_fetch_t;
 
 
-/* of one audience and upstream that are held here */
+/* the lists of an audience at an upstream whose shared session is held here */
 
 struct ngx_http_mcp_list_refresh_s {
     ngx_queue_t               queue;
@@ -107,7 +107,7 @@ ngx_http_mcp_list_refresh_prepare(ngx_http_mcp_bridge_t *bridge)
     ngx_mcp_audience_t        names;
     ngx_mcp_audience_walk_t   walk;
 
-    /* of clients that declare nothing */
+    /* the audience of clients that declare nothing */
 
     static ngx_str_t  key = ngx_string("a");
 

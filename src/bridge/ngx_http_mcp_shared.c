@@ -196,7 +196,7 @@ ngx_http_mcp_shared_ensure(ngx_http_mcp_bridge_t *bridge,
         return NGX_ERROR;
     }
 
-    /* in this order: its holder may be about to drop one that nobody wants */
+    /* the signal comes first: the holder may be about to drop the lease */
 
     if (ngx_mcp_lease_signal(bridge->zone, &key) == NGX_OK) {
         return NGX_OK;
@@ -274,7 +274,7 @@ ngx_http_mcp_shared_create(ngx_mcp_zone_t *zone, ngx_str_t *key,
 
     if (us->upstream == NULL) {
 
-        /* of another configuration */
+        /* the lease is of another configuration */
 
         return NULL;
     }
@@ -1076,7 +1076,7 @@ ngx_http_mcp_shared_acknowledged(ngx_http_mcp_reader_t *reader,
 
         if (asked->job.subscribe && ngx_http_mcp_interest_in(asked, uris)) {
 
-            /* also one that was wanted before it was asked for */
+            /* it may have been wanted before it was asked for */
 
             rc = NGX_OK;
 
@@ -1372,7 +1372,7 @@ ngx_http_mcp_shared_notify(ngx_http_mcp_shared_t *us, ngx_str_t *text,
             d[0].event.flags |= NGX_MCP_EVENT_LISTED;
         }
 
-        /* as do those with a stream at the upstream, unless there is a gap */
+        /* so do those with a stream at the upstream, unless there is a gap */
 
         if (consume) {
             d[0].event.flags |= NGX_MCP_EVENT_SHARED;
@@ -1594,7 +1594,10 @@ ngx_http_mcp_interest_asked(ngx_http_mcp_shared_t *us,
 }
 
 
-/* no stream names URIs; an upstream that has become another kind is asked */
+/*
+ * Ends the wait of subscriptions for a stream: no stream names URIs.  If the
+ * upstream has become one of another kind, they are asked for by requests.
+ */
 
 static void
 ngx_http_mcp_interest_streamless(ngx_http_mcp_shared_t *us,
@@ -1616,7 +1619,7 @@ ngx_http_mcp_interest_streamless(ngx_http_mcp_shared_t *us,
 }
 
 
-/* whether the URI of the subscription is in a raw array */
+/* returns whether the URI of the subscription is in a raw array */
 
 static ngx_uint_t
 ngx_http_mcp_interest_in(ngx_http_mcp_interest_asked_t *asked,

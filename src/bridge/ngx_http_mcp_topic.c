@@ -10,7 +10,7 @@
 #define NGX_HTTP_MCP_TOPIC_SCHEME   "events://"
 #define NGX_HTTP_MCP_TOPIC_LATEST   "/latest"
 
-/* of the topics of a tenant, a session may keep one in so many */
+/* a session may keep one in so many of the topics of its tenant */
 #define NGX_HTTP_MCP_TOPIC_SHARE    8
 
 /* entries of a list stop there */

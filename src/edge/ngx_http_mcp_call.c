@@ -1204,7 +1204,7 @@ ngx_http_mcp_call_open_stream(ngx_http_mcp_call_t *call)
         != NGX_OK)
     {
         if (!call->r->header_sent) {
-            /* no room for a stream: the answer alone reaches the client */
+            /* no stream has room: only the answer reaches the client */
 
             call->response = NGX_HTTP_MCP_CALL_UNSENT;
             ctx->responded = 0;

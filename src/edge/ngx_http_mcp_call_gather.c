@@ -520,7 +520,7 @@ ngx_http_mcp_gather_failed(ngx_http_mcp_gather_part_t *part,
                && (ureq->x->status == NGX_HTTP_UNAUTHORIZED
                    || ureq->x->status == NGX_HTTP_FORBIDDEN))
     {
-        /* no fault of the upstream: it wants other credentials */
+        /* the upstream has no fault: it wants other credentials */
 
         ngx_log_error(NGX_LOG_INFO, r->connection->log, 0,
                       "mcp upstream \"%V\" refused %V with status %ui; the "

@@ -234,7 +234,7 @@ ngx_http_mcp_legacy_client_get(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 
         } else if (u->listen) {
 
-            /* its stream tells all sessions of changes */
+            /* the stream of that session tells all sessions of changes */
 
             (void) ngx_http_mcp_shared_ensure(&ctx->conf->bridge, u,
                                               &ctx->caller.tenant,

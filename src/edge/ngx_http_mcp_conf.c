@@ -780,7 +780,7 @@ ngx_http_mcp_conf_old_zones(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf)
             } else if (old[i].shm.size != zones[n]->size
                        && zones[n]->interval == 0)
             {
-                /* with an interval it is read from its file */
+                /* a zone with an interval is read from its file */
 
                 ngx_log_error(NGX_LOG_WARN, cf->log, 0,
                               "the size of mcp zone \"%V\" in %s:%ui "

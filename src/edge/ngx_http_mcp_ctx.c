@@ -166,7 +166,7 @@ ngx_http_mcp_scan_scope(ngx_http_request_t *r, ngx_mcp_message_t *m,
     case NGX_MCP_METHOD_SUBSCRIBE:
     case NGX_MCP_METHOD_UNSUBSCRIBE:
 
-        /* of a topic, which is looked up here, in the form that is looked up */
+        /* a topic gets its name in the form that is looked up */
 
         mlcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_module);
 

@@ -219,7 +219,7 @@ NGX_HTTP_MCP_SET(allowed_origins, ngx_http_mcp_conf_allowed_origins, 0, 0,
                  NULL);
 NGX_HTTP_MCP_SET(list_cache, ngx_http_mcp_conf_list_cache, 0, 0, NULL);
 
-/* those that may be repeated */
+/* these directives may be repeated */
 
 #define NGX_HTTP_MCP_ADD(name, set, post)                                     \
     static ngx_http_mcp_set_t  ngx_http_mcp_set_ ## name =                    \
@@ -236,7 +236,7 @@ NGX_HTTP_MCP_ADD(versions, ngx_http_mcp_conf_bitmask,
 NGX_HTTP_MCP_ADD(builtin_tools, ngx_http_mcp_conf_bitmask,
                  ngx_http_mcp_tool_names);
 
-/* those with parameters */
+/* these directives have parameters */
 
 #define NGX_HTTP_MCP_READ(name, usage)                                        \
     static ngx_http_mcp_set_t  ngx_http_mcp_set_ ## name =                    \
@@ -708,7 +708,7 @@ ngx_http_mcp_conf_endpoint(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 }
 
 
-/* for directives that say in "zone=" to which zone they belong */
+/* refuses a directive whose "zone=" names no zone */
 
 static ngx_int_t
 ngx_http_mcp_conf_needs_zone(ngx_conf_t *cf, ngx_mcp_zone_t *zone)

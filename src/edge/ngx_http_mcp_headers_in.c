@@ -12,7 +12,7 @@
 #include "ngx_http_mcp_header_iter.h"
 
 
-/* whether a header came before, and with the same value */
+/* a header came before or not, and then with the same value or another one */
 #define NGX_HTTP_MCP_HEADER_NONE   0
 #define NGX_HTTP_MCP_HEADER_SAME   1
 #define NGX_HTTP_MCP_HEADER_OTHER  2

@@ -91,7 +91,7 @@ static ngx_http_mcp_answerer_t  *ngx_http_mcp_answerer_table[] = {
 };
 
 
-/* in the order in which an upstream is probed */
+/* an upstream is probed in this order */
 
 static ngx_http_mcp_manner_t  *ngx_http_mcp_manner_table[] = {
     &ngx_http_mcp_modern,

@@ -55,7 +55,7 @@ ngx_http_mcp_origin_allowed(ngx_http_request_t *r,
         return 0;
     }
 
-    /* as nginx compares "Host", for the sake of regular expressions */
+    /* in lower case, as nginx compares "Host": regular expressions match it */
 
     p = ngx_pnalloc(r->pool, host.len);
     if (p == NULL) {

@@ -153,7 +153,7 @@ ngx_http_mcp_outcome_status(ngx_http_request_t *r, ngx_http_mcp_exchange_t *x,
 
     if (x->status < NGX_HTTP_INTERNAL_SERVER_ERROR) {
 
-        /* those above were logged by the exchange */
+        /* the exchange has logged a status above that */
 
         ngx_log_error(x->level, r->connection->log, 0,
                       "mcp upstream \"%V\" answered with status %ui%s%V",

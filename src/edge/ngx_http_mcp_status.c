@@ -65,7 +65,7 @@ typedef struct {
 } ngx_http_mcp_status_table_t;
 
 
-/* no number: left out */
+/* stands for a number that is left out */
 #define NGX_HTTP_MCP_STATUS_NONE  ((uint64_t) 1 << 63)
 
 typedef struct {

@@ -1297,7 +1297,7 @@ ngx_http_mcp_stream_answer_lost(ngx_http_mcp_stream_t *s)
 
     ngx_destroy_pool(pool);
 
-    /* without its id the answer would belong to nothing */
+    /* without its id the answer would belong to no request */
 
     return (rc == NGX_OK || rc == NGX_DECLINED) ? NGX_OK : NGX_ERROR;
 }

@@ -205,7 +205,7 @@ ngx_http_mcp_value_session(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
 {
     if (ctx->session_id.len && (ctx->computed || r != r->main)) {
 
-        /* for the choice of a server, as it is with sessions */
+        /* an upstream's server is chosen by it, as it is with sessions */
 
         *value = ctx->session_id;
 

@@ -59,7 +59,7 @@ ngx_mcp_declared(ngx_str_t *capabilities)
 }
 
 
-/* whether it has such a member, which is an object */
+/* returns whether an object has such a member, which is an object as well */
 
 static ngx_uint_t
 ngx_mcp_declared_object(ngx_str_t *object, const char *name)
@@ -79,7 +79,7 @@ ngx_mcp_declared_compose(ngx_pool_t *pool, ngx_uint_t declared)
     ngx_str_t    out;
     ngx_uint_t   i;
 
-    /* by bits; the first one gets the brace for its comma */
+    /* the first text gets a brace for its comma */
 
     static struct {
         ngx_uint_t  mask;

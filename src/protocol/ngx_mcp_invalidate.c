@@ -228,7 +228,9 @@ ngx_mcp_rule_template(ngx_str_t *value)
 }
 
 
-/* whether it is a JSON object or array, with values in place of fields */
+/*
+ * Returns whether it is a JSON object or array, with values in place of fields.
+ */
 
 static ngx_uint_t
 ngx_mcp_rule_json(ngx_str_t *value)
@@ -630,7 +632,7 @@ ngx_mcp_rule_detail(u_char *p, u_char *start, ngx_str_t *name,
 }
 
 
-/* whether a template has this field before last */
+/* returns whether a template has this field before last */
 
 static ngx_uint_t
 ngx_mcp_rule_named(u_char *p, u_char *last, ngx_str_t *name)
@@ -713,7 +715,10 @@ ngx_mcp_rule_splice(ngx_str_t *value, ngx_mcp_invalidate_t *event,
 }
 
 
-/* its length; dst may be NULL.  One that the event lacks is null, or empty */
+/*
+ * Writes a field and returns its length; dst may be NULL.  A field that the
+ * event lacks is null, or empty.
+ */
 
 static size_t
 ngx_mcp_rule_splice_field(u_char *dst, ngx_mcp_invalidate_t *event,

@@ -88,7 +88,7 @@ static const u_char  ngx_mcp_json_places[256] = {
 };
 
 
-/* by what a value begins */
+/* the first character of a value tells its type */
 
 static const u_char  ngx_mcp_json_types[256] = {
     ['"'] = NGX_MCP_JSON_STRING,

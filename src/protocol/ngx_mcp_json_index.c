@@ -182,7 +182,7 @@ ngx_mcp_json_index_hold(ngx_mcp_json_index_t *index,
         return;
     }
 
-    /* in any order */
+    /* equal objects may have their members in any order */
 
     level->sum += ngx_mcp_json_index_mix(ngx_mcp_json_index_mix(level->key)
                                          + value);

@@ -152,7 +152,7 @@ ngx_mcp_json_value(ngx_str_t *rest, ngx_str_t *value)
 }
 
 
-/* to the next element or member, or behind the bracket */
+/* moves to the next element or member, or behind the bracket */
 
 static ngx_int_t
 ngx_mcp_json_next(ngx_str_t *rest, u_char open, u_char close)

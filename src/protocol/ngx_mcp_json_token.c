@@ -347,7 +347,7 @@ ngx_mcp_json_character(ngx_mcp_json_t *json)
     default:
 
         if (json->code >= 0x80) {
-            /* no name that is looked for has it */
+            /* no name that is looked for has this character */
             json->keep = 0;
             return;
         }

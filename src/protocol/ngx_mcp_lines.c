@@ -173,7 +173,7 @@ ngx_mcp_lines_append(ngx_mcp_lines_t *lines, u_char *p, size_t n)
 }
 
 
-/* whether there is something between the white space */
+/* returns whether there is something between the white space */
 
 static ngx_uint_t
 ngx_mcp_lines_trim(ngx_mcp_lines_t *lines, u_char *p, u_char *last)

@@ -302,7 +302,7 @@ ngx_mcp_listen_tag(u_char *text, size_t len, ngx_str_t *id)
 }
 
 
-/* whether "_meta" may be a member of it */
+/* returns whether "_meta" may be a member of it */
 
 static ngx_uint_t
 ngx_mcp_listen_has_meta(u_char *text, size_t len)

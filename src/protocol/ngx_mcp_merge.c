@@ -326,7 +326,7 @@ ngx_mcp_merge_place(ngx_mcp_merge_t *m, ngx_str_t *name)
 }
 
 
-/* whether an upstream before this one has the title */
+/* returns whether an upstream before this one has the title */
 
 static ngx_uint_t
 ngx_mcp_merge_title(ngx_mcp_merge_t *m, ngx_mcp_merge_titles_t *titles,

@@ -456,7 +456,7 @@ ngx_mcp_message_subject(ngx_mcp_message_t *m, const char **why)
 }
 
 
-/* whether there is one that can be taken */
+/* returns whether the message has an id that can be taken */
 
 static ngx_uint_t
 ngx_mcp_message_id(ngx_mcp_message_t *m)
@@ -528,7 +528,7 @@ ngx_mcp_method_raw(ngx_str_t *raw)
 
     if (memchr(method.data, '\\', method.len)) {
 
-        /* none that is known is longer, however it is written */
+        /* no method that is known is longer, however it is written */
 
         if (raw->len > sizeof(buf)) {
             return NGX_MCP_METHOD_OTHER;

@@ -260,7 +260,7 @@ ngx_mcp_modern_request(ngx_pool_t *pool, ngx_str_t *text, ngx_mcp_json_t *json,
         }
     }
 
-    /* at the beginning of params, which may not be there yet */
+    /* "_meta" goes to the beginning of params, which may not be there yet */
 
     p = ngx_pnalloc(pool, sizeof(",\"params\":{\"_meta\":,,}") + meta.len
                           + members->len);
@@ -372,7 +372,7 @@ ngx_mcp_modern_keep_result(ngx_str_t *name, ngx_str_t *value, void *data)
         return ngx_mcp_modern_keep_params(name, value, data);
     }
 
-    /* of clients before, some refuse what is no object */
+    /* some clients of legacy revisions refuse what is no object */
 
     if (plain->method == NGX_MCP_METHOD_TOOLS_CALL) {
         return value->data[0] == '{'
@@ -590,7 +590,7 @@ ngx_mcp_modern_supported(ngx_str_t *error)
 }
 
 
-/* whether an array in a raw object has the name of the revision */
+/* returns whether an array in a raw object has the name of the revision */
 
 static ngx_uint_t
 ngx_mcp_modern_named(ngx_str_t *object, ngx_str_t *member)

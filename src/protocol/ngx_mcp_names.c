@@ -18,7 +18,7 @@
 #define NGX_MCP_ENTRY_PATCHES  8
 
 
-/* in an entry, in the order in which they stand */
+/* edits of an entry, in the order in which they stand in it */
 
 typedef struct {
     ngx_str_t               from;
@@ -112,7 +112,7 @@ ngx_mcp_name_local(ngx_str_t *prefix, ngx_str_t *exposed, ngx_str_t *name)
 }
 
 
-/* whether it looks like one that was cut */
+/* returns whether the name looks like one that was cut */
 
 static ngx_uint_t
 ngx_mcp_name_is_cut(ngx_str_t *exposed)
@@ -354,7 +354,7 @@ ngx_mcp_entry_names(ngx_str_t *entry, ngx_uint_t kind, ngx_pool_t *pool,
 }
 
 
-/* of a raw name, which may have been written with escapes */
+/* returns whether a raw name, which may have escapes, is this one */
 
 static ngx_uint_t
 ngx_mcp_entry_member(ngx_str_t *raw, const char *name)

@@ -188,7 +188,7 @@ ngx_mcp_stamp(ngx_mcp_stamp_t *s, u_char *p, u_char *last)
 }
 
 
-/* whether this character ends the name */
+/* returns whether this character ends the name */
 
 static ngx_uint_t
 ngx_mcp_stamp_quote(ngx_mcp_stamp_t *s, u_char ch)

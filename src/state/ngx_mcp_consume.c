@@ -196,7 +196,7 @@ ngx_mcp_overlap_key(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l, uint64_t hash,
 }
 
 
-/* whether the other reader noted the text; the note is removed */
+/* returns whether the other reader noted the text; the note is removed */
 
 static ngx_uint_t
 ngx_mcp_overlap_find_locked(ngx_mcp_zone_t *zone, uint64_t text,

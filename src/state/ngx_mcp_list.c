@@ -654,7 +654,10 @@ ngx_mcp_list_confirm(ngx_mcp_zone_t *zone, ngx_mcp_ref_t part,
 }
 
 
-/* whether the list differs from the one that clients saw, stored or not */
+/*
+ * Returns whether the list differs from the one that clients saw, stored or
+ * not.
+ */
 
 static ngx_uint_t
 ngx_mcp_list_differs(ngx_mcp_zone_t *zone, ngx_mcp_list_state_sh_t *k,

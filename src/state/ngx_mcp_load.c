@@ -256,7 +256,7 @@ ngx_mcp_load_run(ngx_mcp_load_t *load)
         }
     }
 
-    /* for ids of events; references to records are new ones */
+    /* ids of events go on from these; references to records are new ones */
 
     ngx_mcp_zone_lock(zone);
 
@@ -502,7 +502,7 @@ ngx_mcp_load_parts(ngx_mcp_load_t *load, ngx_uint_t n,
 }
 
 
-/* whether there is room for a record with a text of this length */
+/* returns whether there is room for a record with a text of this length */
 
 static ngx_uint_t
 ngx_mcp_load_room_locked(ngx_mcp_zone_t *zone, size_t len)
@@ -606,7 +606,7 @@ ngx_mcp_load_log_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
     g->event_size = (uint32_t) ngx_mcp_load_number(a, EVENT_SIZE);
     g->log.last = ngx_mcp_load_number(a, LAST);
 
-    /* of another layout: each subscriber gets a gap anyway */
+    /* losses of another layout are left out: all subscribers get a gap */
 
     losses = &ngx_mcp_load_text(a, LOSSES);
     l = ngx_mcp_block(zone, g->losses);

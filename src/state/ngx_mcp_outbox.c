@@ -734,7 +734,7 @@ ngx_mcp_send_unfinished_locked(ngx_mcp_zone_t *zone,
 }
 
 
-/* whether an event with this id was taken before */
+/* returns whether an event with this id was taken before */
 
 static ngx_uint_t
 ngx_mcp_send_repeated_locked(ngx_mcp_zone_t *zone, ngx_mcp_post_t *post)
@@ -1110,7 +1110,7 @@ ngx_mcp_send_shrink_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd)
 }
 
 
-/* whether the text is within the size limit of the target */
+/* returns whether the text is within the size limit of the target */
 
 static ngx_uint_t
 ngx_mcp_send_fits_locked(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out,
@@ -1559,7 +1559,7 @@ ngx_mcp_item_work_locked(ngx_mcp_zone_t *zone, ngx_mcp_item_sh_t *it)
 }
 
 
-/* whether this worker has to deliver the item, as nobody attends to it */
+/* returns whether this worker delivers the item, as nobody attends to it */
 
 static ngx_uint_t
 ngx_mcp_item_left_locked(ngx_mcp_zone_t *zone, ngx_mcp_item_sh_t *it)

@@ -538,7 +538,9 @@ ngx_mcp_room_share(uint32_t left, uint32_t used, uint32_t tenant, ngx_uint_t n)
 }
 
 
-/* whether an account holds so little that its tenant's use is ignored */
+/*
+ * Returns whether an account holds so little that its tenant's use is ignored.
+ */
 
 static ngx_uint_t
 ngx_mcp_room_little(ngx_mcp_zone_sh_t *sh, uint32_t left, uint32_t used,
@@ -622,7 +624,10 @@ ngx_mcp_room_refused(ngx_mcp_zone_t *zone, ngx_mcp_room_request_t *req)
 }
 
 
-/* whether a request may use the reserve although its account has its share */
+/*
+ * Returns whether a request may use the reserve although its account has its
+ * share.
+ */
 
 static ngx_uint_t
 ngx_mcp_room_spare(ngx_mcp_zone_t *zone, ngx_mcp_room_request_t *req)

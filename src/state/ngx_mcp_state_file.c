@@ -273,7 +273,10 @@ ngx_mcp_state_inspect(ngx_mcp_zone_t *zone, ngx_mcp_state_file_t *file,
 }
 
 
-/* whether the nginx that has written the file is another one and still runs */
+/*
+ * Returns whether the nginx that has written the file is another one and still
+ * runs.
+ */
 
 static ngx_uint_t
 ngx_mcp_state_alive(ngx_mcp_state_file_t *file, ngx_mcp_state_head_t *head)

@@ -186,7 +186,7 @@ ngx_mcp_stream_open(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
 }
 
 
-/* whether only a call of the module reads the channel, and no client */
+/* returns whether only a call of the module reads the channel, and no client */
 
 static ngx_uint_t
 ngx_mcp_stream_inner(ngx_mcp_session_sh_t *s, uint32_t channel)
@@ -298,7 +298,7 @@ ngx_mcp_stream_carry_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
 }
 
 
-/* whether no event is added to the channel of the call any more */
+/* returns whether no event is added to the channel of the call any more */
 
 static ngx_uint_t
 ngx_mcp_channel_ended(ngx_mcp_call_sh_t *c)

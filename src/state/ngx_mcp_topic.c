@@ -1074,7 +1074,9 @@ ngx_mcp_topic_unwatch(ngx_mcp_zone_t *zone, ngx_mcp_ref_t topic)
 }
 
 
-/* whether the reader may see the event; uri[0]: the session it is for */
+/*
+ * Returns whether the reader may see the event; uri[0]: the session it is for.
+ */
 
 static ngx_uint_t
 ngx_mcp_topic_visible_locked(ngx_mcp_zone_t *zone,

@@ -803,7 +803,10 @@ ngx_mcp_upstream_session_stream_release(ngx_mcp_zone_t *zone,
 }
 
 
-/* whether an upstream streamed to the session itself when the event came */
+/*
+ * Returns whether an upstream streamed to the session itself when the event
+ * came.
+ */
 
 ngx_uint_t
 ngx_mcp_upstream_session_receives_locked(ngx_mcp_zone_t *zone,

@@ -167,7 +167,10 @@ ngx_http_mcp_capture_header(ngx_http_mcp_exchange_t *x, ngx_http_request_t *r)
 }
 
 
-/* whether a feed answered with a stream; any other response is not read */
+/*
+ * Returns whether a feed answered with a stream; any other response is not
+ * read.
+ */
 
 static ngx_uint_t
 ngx_http_mcp_capture_feed(ngx_http_mcp_exchange_t *x, ngx_http_request_t *r)

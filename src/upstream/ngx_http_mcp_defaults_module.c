@@ -799,7 +799,7 @@ ngx_http_mcp_defaults_postconfiguration(ngx_conf_t *cf)
     cmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_core_module);
     cscf = cmcf->servers.elts;
 
-    /* those of the "http" block are not for every server */
+    /* targets of the "http" block are not for every server */
 
     for (i = 0; i < cmcf->servers.nelts; i++) {
         dscf = cscf[i]->ctx->srv_conf[ngx_http_mcp_defaults_module.ctx_index];

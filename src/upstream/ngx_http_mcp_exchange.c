@@ -426,7 +426,7 @@ ngx_http_mcp_exchange_header_filter(ngx_http_request_t *r)
         return NGX_DECLINED;
     }
 
-    /* or lines of the module would say what nginx did before */
+    /* else log lines of the module would say what nginx did before */
 
     r->connection->log->action = NULL;
 

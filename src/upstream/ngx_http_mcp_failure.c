@@ -613,7 +613,7 @@ ngx_http_mcp_failure_got(ngx_http_mcp_exchange_t *x)
 }
 
 
-/* at most max bytes of the text, of which any takes up to four */
+/* writes at most max bytes of the text, each in up to four characters */
 
 static u_char *
 ngx_http_mcp_failure_escape(u_char *dst, ngx_str_t *text, size_t max)

@@ -685,7 +685,7 @@ ngx_http_mcp_legacy_lost(ngx_http_mcp_upstream_request_t *ureq,
 
     case 410:
 
-        /* or the event that the request resumes after is gone */
+        /* it may also mean that the event to resume after was dropped */
 
         return ureq->x->last_event_id.len ? NGX_HTTP_MCP_KEPT
                                           : NGX_HTTP_MCP_LOST;

@@ -924,7 +924,7 @@ ngx_http_mcp_modern_input(ngx_http_mcp_upstream_request_t *ureq,
 }
 
 
-/* NULL, or what is wrong */
+/* reads an input round of the upstream; NULL, or what is wrong */
 
 static const char *
 ngx_http_mcp_modern_round(ngx_http_mcp_upstream_request_t *ureq,
@@ -1289,7 +1289,7 @@ ngx_http_mcp_modern_acknowledged(ngx_http_mcp_upstream_request_t *ureq,
 }
 
 
-/* whether the acknowledged filter has any entry */
+/* returns whether the acknowledged filter has any entry */
 
 static ngx_uint_t
 ngx_http_mcp_modern_honoured(ngx_str_t *params, ngx_str_t *uris)

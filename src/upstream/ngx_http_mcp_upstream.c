@@ -478,7 +478,7 @@ ngx_http_mcp_upstream_escape(ngx_pool_t *pool, ngx_str_t *uri)
 }
 
 
-/* whether the segment is "." or "..", however it is written */
+/* returns whether the segment is "." or "..", however it is written */
 
 static ngx_uint_t
 ngx_http_mcp_upstream_dot_segment(u_char *p, u_char *last)

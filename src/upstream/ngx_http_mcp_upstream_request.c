@@ -592,7 +592,7 @@ ngx_http_mcp_upstream_request_message(ngx_http_mcp_exchange_t *x,
 }
 
 
-/* whether the status of the response says so: ngx_http_mcp_lost_e */
+/* returns what the status says of the upstream session: ngx_http_mcp_lost_e */
 
 static ngx_uint_t
 ngx_http_mcp_upstream_request_lost(ngx_http_mcp_upstream_request_t *ureq)
@@ -602,7 +602,7 @@ ngx_http_mcp_upstream_request_lost(ngx_http_mcp_upstream_request_t *ureq)
 }
 
 
-/* whether a message of the response, or its text, says so */
+/* returns whether a message or the text says that the session was forgotten */
 
 static ngx_uint_t
 ngx_http_mcp_upstream_request_forgot(ngx_http_mcp_upstream_request_t *ureq,
@@ -696,7 +696,7 @@ ngx_http_mcp_upstream_request_done(ngx_http_mcp_exchange_t *x,
 }
 
 
-/* whether the message is sent again, because it cannot have run */
+/* returns whether the message is sent again, because it cannot have run */
 
 static ngx_uint_t
 ngx_http_mcp_upstream_request_heal(ngx_http_mcp_upstream_request_t *ureq)
@@ -725,7 +725,7 @@ ngx_http_mcp_upstream_request_heal(ngx_http_mcp_upstream_request_t *ureq)
 }
 
 
-/* whether the stream, which the upstream ended early, is resumed */
+/* returns whether the stream, which the upstream ended early, is resumed */
 
 static ngx_uint_t
 ngx_http_mcp_upstream_request_resumes(ngx_http_mcp_upstream_request_t *ureq,

@@ -308,7 +308,7 @@ ngx_mcp_lease_claim(ngx_mcp_zone_t *zone, ngx_str_t *key, ngx_pool_t *pool,
 }
 
 
-/* whether the reader's worker is alive and has renewed the lease */
+/* returns whether the reader's worker is alive and has renewed the lease */
 
 static ngx_uint_t
 ngx_mcp_lease_alive_locked(ngx_mcp_zone_t *zone, ngx_mcp_reader_sh_t *r)
@@ -372,7 +372,7 @@ ngx_mcp_lease_newer(ngx_mcp_zone_t *zone)
 }
 
 
-/* whether the lease may be claimed by a worker that may claim leases */
+/* returns whether the lease may be claimed by a worker that may claim leases */
 
 static ngx_uint_t
 ngx_mcp_lease_free_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l)
@@ -1191,7 +1191,10 @@ ngx_mcp_lease_reasons_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l,
 }
 
 
-/* whether the lease was without a reader for so long that it is dropped */
+/*
+ * Returns whether the lease was without a reader for so long that it is
+ * dropped.
+ */
 
 static ngx_uint_t
 ngx_mcp_lease_stale_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l)

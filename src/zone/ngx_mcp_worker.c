@@ -876,7 +876,7 @@ ngx_mcp_reap_next(ngx_mcp_zone_t *zone, ngx_mcp_reap_t *reap)
 }
 
 
-/* whether the record is the worker's; checked again under the lock */
+/* returns whether the record is the worker's; checked again under the lock */
 
 static ngx_uint_t
 ngx_mcp_reap_owned(ngx_mcp_zone_t *zone, uint32_t n, ngx_mcp_reap_t *reap)
