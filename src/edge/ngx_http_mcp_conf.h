@@ -55,12 +55,6 @@ ngx_int_t ngx_http_mcp_conf_utf8(ngx_conf_t *cf);
 ngx_uint_t ngx_http_mcp_conf_name_valid(ngx_str_t *name);
 
 /*
- * Checks the arguments of the directive at hand, and notes it for a warning if
- * nothing in its location uses it.  NGX_OK or NGX_ERROR (logged, or no memory).
- */
-ngx_int_t ngx_http_mcp_conf_used(ngx_conf_t *cf);
-
-/*
  * Makes the directive at hand answer the requests to its location.  It is
  * checked later that no other directive does.  NGX_CONF_OK or NGX_CONF_ERROR
  * (no memory).
@@ -145,8 +139,9 @@ char *ngx_http_mcp_conf_invalid(ngx_conf_t *cf, ngx_str_t *param,
 
 /*
  * The description of a directive for ngx_http_mcp_conf_set(), in "post" of the
- * command.  That function calls ngx_http_mcp_conf_used(), and refuses a
- * directive that is here twice, unless there may be many.
+ * command.  That function notes the directive for a warning if nothing in its
+ * location uses it, and refuses one that is here twice, unless there may be
+ * many.
  */
 
 typedef struct {

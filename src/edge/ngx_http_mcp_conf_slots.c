@@ -10,12 +10,18 @@
 #include "ngx_http_mcp_conf.h"
 
 
+static ngx_int_t ngx_http_mcp_conf_used(ngx_conf_t *cf);
 static ngx_int_t ngx_http_mcp_conf_note(ngx_conf_t *cf,
     ngx_array_t *directives, ngx_http_handler_pt handler);
 static ngx_int_t ngx_http_mcp_conf_once(ngx_conf_t *cf, ngx_uint_t first);
 
 
-ngx_int_t
+/*
+ * Checks the arguments of the directive at hand, and notes it for a warning if
+ * nothing in its location uses it.  NGX_OK or NGX_ERROR (logged, or no memory).
+ */
+
+static ngx_int_t
 ngx_http_mcp_conf_used(ngx_conf_t *cf)
 {
     ngx_http_mcp_main_conf_t  *mmcf;
