@@ -91,7 +91,6 @@ my $up = Mcp::Upstream->new(sub {
 my $t = Mcp::Test->new(vars => { UP => $up->port }, workers => 2,
                        conf => <<'EOF');
 mcp_zone zone=main:8m;
-mcp_upstream_timeout 4s;
 mcp_capabilities tools resources;
 
 server {
@@ -101,6 +100,14 @@ server {
         mcp_endpoint zone=main;
         mcp_tenant $uri;
         mcp_upstream up /_up;
+        mcp_upstream_timeout 60s;
+    }
+
+    location ~ ^/short/ {
+        mcp_endpoint zone=main name=short;
+        mcp_tenant $uri;
+        mcp_upstream up /_up;
+        mcp_upstream_timeout 2s;
     }
 
     location = /_up { internal; proxy_pass http://127.0.0.1:%%UP%%/mcp; }
@@ -115,7 +122,7 @@ my $path;
 
 sub anew {
     my (%v) = @_;
-    $path = '/e/' . ++$n;
+    $path = (delete $v{short} ? '/short/' : '/e/') . ++$n;
     change(speaks => undef, discover => undef, slow => undef, token => undef,
            stream => undef, %v);
     $up->clear;
@@ -131,6 +138,7 @@ sub text_of {
 sub names { join ' ', map { ref $_->{json} eq 'HASH' ? $_->{json}{method}
                                                      : $_->{method} }
                       $up->requests }
+sub deleted { $up->wait_requests(sub { $_[0]{method} eq 'DELETE' }) }
 sub modern_client { Mcp::Modern->new($t, path => $path, @_) }
 
 # a connection that waits for the acknowledgement of a listening request, and
@@ -142,8 +150,13 @@ sub listens {
         notifications => { resourceSubscriptions => [@_] } }));
 }
 
+sub subscribed {
+    return join ' ', sort map { $_->{json}{params}{uri} }
+                     $up->calls('resources/subscribe');
+}
+
 sub acknowledged {
-    my $e = Mcp::Sse->new($_[0]->response('POST', stream => 1))->event(10);
+    my $e = Mcp::Sse->new($_[0]->response('POST', stream => 1))->event(60);
     return json_encode($e->{json}{params}{notifications});
 }
 
@@ -195,7 +208,7 @@ for (['503', [503, ''], 503], ['500', [500, 'oops'], 502],
 {
     my ($name, $discover, $status) = @$_;
 
-    anew(speaks => 'both', discover => $discover);
+    anew(speaks => 'both', discover => $discover, short => 1);
 
     my $r = $t->client(path => $path)->initialize;
 
@@ -205,6 +218,7 @@ for (['503', [503, ''], 503], ['500', [500, 'oops'], 502],
     change(discover => undef);
     ok(wait_for { $t->client(path => $path)->initialize->{status} == 200 },
        "$name: it is asked again");
+    ok(deleted(), "$name: and keeps no session of that");
 }
 
 like($t->log, qr/answer server.discover: .*status 500.*"protocol=legacy"/,
@@ -218,7 +232,7 @@ anew();
 
 my $s = $t->session(path => $path);
 is($s->{server}{serverInfo}{name}, 'legacy', 'a client with a session');
-$up->wait_requests(sub { $_[0]{method} eq 'DELETE' });
+deleted();
 is(names(), 'server/discover initialize DELETE', 'the server is asked once');
 
 $up->clear;
@@ -245,7 +259,7 @@ is(scalar $up->calls('subscriptions/listen') > 0, 1,
    'changes come by the stream that needs no session');
 is(scalar $up->calls('server/discover'), 0, 'nobody asks again');
 is($s->delete->{status}, 200, 'the session ends');
-ok($up->wait_requests(sub { $_[0]{method} eq 'DELETE' }), 'there as well');
+ok(deleted(), 'there as well');
 
 
 # what is known stays while the server cannot be asked, and is asked each hour
@@ -268,7 +282,7 @@ sub later {
 for my $speaks (qw(legacy both)) {
     my $new = $speaks eq 'both' ? 'modern' : 'legacy';
 
-    anew(speaks => $speaks);
+    anew(speaks => $speaks, short => 1);
     $t->session(path => $path)->delete;
 
     later("$speaks, silent", $new, 'legacy', discover => ['hang']);
@@ -312,16 +326,7 @@ for my $stream (1, 0) {
 
     my @listening = (listens('u:1'), listens('u:2'));
 
-    # one stream for both, once the one before it is closed
-
-    $up->wait_requests(sub {
-        return 0 if ref $_[0]{json} ne 'HASH'
-                    || ($_[0]{json}{method} || '') ne 'subscriptions/listen';
-
-        my $uris = $_[0]{json}{params}{notifications}{resourceSubscriptions};
-        return @{ $uris || [] } == 2;
-    });
-    wait_for { $up->held('listen') == 1 };
+    acknowledged($_) for @listening;
     change(slow => "asked $with");
     change(speaks => 'legacy');
     $up->drop;
@@ -338,11 +343,8 @@ for my $stream (1, 0) {
     like(acknowledged($listening[1]), qr/"u:3"/,
          "legacy now, $with: what is subscribed to meanwhile is accepted");
     like(acknowledged(listens('u:4')), qr/"u:4"/, "$with: and later");
-    $up->wait_requests(sub { ref $_[0]{json} eq 'HASH'
-        && ($_[0]{json}{method} || '') eq 'resources/subscribe' }, 3);
-    is(join(' ', sort map { $_->{json}{params}{uri} }
-                 $up->calls('resources/subscribe')), 'u:2 u:3 u:4',
-       "$with: the server is asked for what is wanted");
+    ok(wait_for { subscribed() eq 'u:2 u:3 u:4' },
+       "$with: the server is asked for what is wanted") or diag(subscribed());
 
     $clock->pass($t, 5);
     cmp_ok(scalar $up->requests(sub { $_[0]{method} eq 'GET' }), '<', 5,
@@ -350,10 +352,40 @@ for my $stream (1, 0) {
 
     $_->close for @listening;
     wait_for { $t->status->{listens}{open} == 0 };
-    $clock->pass($t, 130);
-    ok((wait_for { $t->status->{zone}{bytes}{subscriptions} == 0 }),
-       "$with: all end");
+    ok(wait_for {
+           $clock->pass($t, 10);
+           $t->status->{zone}{bytes}{subscriptions} == 0;
+       }, "$with: all end");
 }
+
+
+# a server that is silent at first when it is asked what it has become: nothing
+# is accepted of which it does not know, and it is asked again
+
+anew(speaks => 'modern', short => 1);
+
+my @listening = listens('u:1');
+acknowledged(@listening);
+
+my $failures = () = $t->log =~ /did not answer server.discover/g;
+
+change(slow => 'silent');
+change(speaks => 'legacy');
+$up->drop;
+wait_for { $up->held('asked') };
+$up->clear;
+
+push @listening, listens('u:2');
+wait_for { $failures < (() = $t->log =~ /did not answer server.discover/g) };
+change(slow => undef);
+$up->release('silent');
+
+my $accepted = acknowledged($listening[1]);
+
+is($accepted =~ /u:2/ ? 1 : 0, subscribed() =~ /u:2/ ? 1 : 0,
+   'no server was asked, and none accepted') or diag($accepted, subscribed());
+ok(wait_for { acknowledged(listens('u:3')) =~ /"u:3"/ },
+   'it is asked again what it is');
 
 
 # servers that tell nothing to whom they do not know
@@ -403,7 +435,7 @@ for my $speaks (qw(legacy modern both)) {
         $up->clear;
         is(text_of($s->tool('a')), $is{legacy}, "$name: again");
         is(called(@token), $is{modern}, "$name: and again");
-        is(join(' ', grep { $_ ne 'tools/list' } split / /, names()),
+        is(join(' ', grep { !/^(?:tools\/list|DELETE)$/ } split / /, names()),
            'tools/call tools/call', "$name: nothing more is asked")
             if $is{modern} eq $speaks || $speaks eq 'both';
         is($t->client(path => $path)->initialize->{status}, 401,

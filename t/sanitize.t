@@ -26,6 +26,8 @@ $ENV{MCP_SLOW} = 3;
 $ENV{MCP_NGINX} = "$root/.build/sanitize/nginx";
 $ENV{MCP_MODULE} = "$root/.build/sanitize/ngx_http_mcp_module.so";
 
+my @failed;
+
 for my $test (sort glob "$root/t/*.t") {
     my ($name) = $test =~ m{([^/]+)\.t$};
 
@@ -33,7 +35,13 @@ for my $test (sort glob "$root/t/*.t") {
     next if $name =~ /^(?:sanitize|style|compile|fuzz.*|bench.*|unit.*)$/;
 
     $text = `prove $test 2>&1`;
-    ok($? == 0, $name) or diag($text);
+    ok($? == 0, $name) or push @failed, $name, $text;
 }
 
 done_testing();
+
+# at the end, as little more than that is kept of a long output
+
+while (my ($name, $text) = splice @failed, 0, 2) {
+    diag(map { "$name: $_\n" } split /\n/, $text);
+}

@@ -115,13 +115,14 @@ static void ngx_http_mcp_shared_notify_wholes(ngx_http_mcp_shared_t *us,
 static void ngx_http_mcp_shared_notify(ngx_http_mcp_shared_t *us,
     ngx_str_t *text, ngx_str_t *uri, ngx_uint_t flags,
     ngx_mcp_consume_t *consume);
+static ngx_http_mcp_manner_t *ngx_http_mcp_shared_manner(
+    ngx_http_mcp_shared_t *us);
 static void ngx_http_mcp_interest_run(ngx_http_mcp_shared_t *us);
 static ngx_int_t ngx_http_mcp_interest_ask(ngx_http_mcp_shared_t *us,
     ngx_mcp_interest_job_t *job, ngx_pool_t *pool);
 static void ngx_http_mcp_interest_asked(ngx_http_mcp_shared_t *us,
     ngx_http_mcp_interest_asked_t *asked, ngx_int_t rc);
-static void ngx_http_mcp_interest_streamless(ngx_http_mcp_shared_t *us,
-    ngx_http_mcp_manner_t *manner);
+static void ngx_http_mcp_interest_streamless(ngx_http_mcp_shared_t *us);
 static ngx_uint_t ngx_http_mcp_interest_in(
     ngx_http_mcp_interest_asked_t *asked, ngx_str_t *uris);
 static ngx_int_t ngx_http_mcp_interest_request(ngx_http_mcp_shared_t *us,
@@ -854,10 +855,15 @@ ngx_http_mcp_shared_done(ngx_http_mcp_upstream_request_t *ureq,
     req->answer.outcome = outcome;
     req->answer.status = ureq->x ? ureq->x->status : 0;
     req->answer.sessionless = ureq->sessionless;
+    req->answer.filters = ureq->manner && ureq->manner->filters;
     req->answer.hint = ureq->hint;
 
+    if (ureq->manner) {
+        req->us->filters = req->answer.filters;
+    }
+
     if (!req->us->stream_requested
-        || (ureq->manner && ureq->manner->filters && !req->us->reader.up))
+        || (req->answer.filters && !req->us->reader.up))
     {
         req->us->early_answer = 1;
     }
@@ -1062,8 +1068,10 @@ ngx_http_mcp_shared_acknowledged(ngx_http_mcp_reader_t *reader,
 
     us = reader->data;
 
-    if (!reader->ureq->manner->filters) {
-        ngx_http_mcp_interest_streamless(us, reader->ureq->manner);
+    us->filters = reader->ureq->manner->filters;
+
+    if (!us->filters) {
+        ngx_http_mcp_interest_streamless(us);
     }
 
     q = ngx_queue_head(&us->asked);
@@ -1101,6 +1109,8 @@ ngx_http_mcp_shared_before_open(ngx_http_mcp_reader_t *reader,
 
     us = reader->data;
 
+    us->filters = (reader->next ? reader->next
+                                : reader->ureq)->manner->filters;
     us->stream_pending = 0;
     us->stream_requested = 1;
     us->stream_serial = serial;
@@ -1164,8 +1174,8 @@ ngx_http_mcp_shared_stopped(ngx_http_mcp_reader_t *reader)
         us->refused = ngx_current_msec;
     }
 
-    ngx_http_mcp_interest_streamless(us, ngx_http_mcp_manner(us->upstream,
-                                                             &us->tenant, 0));
+    ngx_http_mcp_shared_manner(us);
+    ngx_http_mcp_interest_streamless(us);
 
     ngx_http_mcp_shared_disconnected(reader);
 }
@@ -1462,6 +1472,23 @@ ngx_http_mcp_shared_notify_wholes(ngx_http_mcp_shared_t *us, ngx_str_t *text,
 }
 
 
+/* NULL: this worker does not know it; then us->filters is as found last */
+
+static ngx_http_mcp_manner_t *
+ngx_http_mcp_shared_manner(ngx_http_mcp_shared_t *us)
+{
+    ngx_http_mcp_manner_t  *manner;
+
+    manner = ngx_http_mcp_manner(us->upstream, &us->tenant, 0);
+
+    if (manner) {
+        us->filters = manner->filters;
+    }
+
+    return manner;
+}
+
+
 static void
 ngx_http_mcp_interest_run(ngx_http_mcp_shared_t *us)
 {
@@ -1472,7 +1499,7 @@ ngx_http_mcp_interest_run(ngx_http_mcp_shared_t *us)
 
     /* NULL: this worker does not know the kind of the upstream yet */
 
-    manner = ngx_http_mcp_manner(us->upstream, &us->tenant, 0);
+    manner = ngx_http_mcp_shared_manner(us);
 
     if (manner == NULL && !us->established && !us->no_stream
         && us->upstream->listen)
@@ -1506,7 +1533,7 @@ ngx_http_mcp_interest_run(ngx_http_mcp_shared_t *us)
             return;
         }
 
-        if (manner && manner->filters) {
+        if (us->filters) {
 
             if (ngx_http_mcp_interest_ask(us, job, pool) == NGX_OK) {
                 continue;
@@ -1600,13 +1627,12 @@ ngx_http_mcp_interest_asked(ngx_http_mcp_shared_t *us,
  */
 
 static void
-ngx_http_mcp_interest_streamless(ngx_http_mcp_shared_t *us,
-    ngx_http_mcp_manner_t *manner)
+ngx_http_mcp_interest_streamless(ngx_http_mcp_shared_t *us)
 {
     ngx_int_t     rc;
     ngx_queue_t  *q;
 
-    rc = (manner && !manner->filters) ? NGX_BUSY : NGX_DECLINED;
+    rc = us->filters ? NGX_DECLINED : NGX_BUSY;
 
     while (!ngx_queue_empty(&us->asked)) {
         q = ngx_queue_head(&us->asked);
@@ -1682,8 +1708,14 @@ ngx_http_mcp_interest_done(ngx_http_mcp_shared_t *us,
 
     ngx_int_t  rc;
 
-    if (answer->result.len
-        || (answer->sessionless && answer->outcome == NGX_HTTP_MCP_OK))
+    if (answer->filters && answer->outcome == NGX_HTTP_MCP_OK) {
+
+        /* it was not known before that the stream has to name the resource */
+
+        rc = NGX_BUSY;
+
+    } else if (answer->result.len
+               || (answer->sessionless && answer->outcome == NGX_HTTP_MCP_OK))
     {
         rc = NGX_OK;
 
@@ -1702,7 +1734,7 @@ ngx_http_mcp_interest_done(ngx_http_mcp_shared_t *us,
         ngx_http_mcp_shared_pause(us);
     }
 
-    if (job->again && rc != NGX_AGAIN && us->reader.up
+    if (job->again && rc != NGX_AGAIN && rc != NGX_BUSY && us->reader.up
         && us->reader.serial == answer->serial)
     {
         /* there were no updates before that */

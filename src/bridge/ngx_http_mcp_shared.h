@@ -91,6 +91,8 @@ struct ngx_http_mcp_shared_s {
     unsigned                   idle:1;       /* the stream was closed, as it
                                                 was not needed */
     unsigned                   no_stream:1;  /* the upstream offers none now */
+    unsigned                   filters:1;    /* subscriptions were made with
+                                                the stream last */
 };
 
 
@@ -103,6 +105,8 @@ typedef struct {
     ngx_str_t                  result;     /* raw; empty: there is none */
     ngx_mcp_hint_t             hint;       /* how the result may be cached */
     ngx_uint_t                 sessionless;  /* the upstream has no sessions */
+    ngx_uint_t                 filters;    /* subscriptions are made with the
+                                              stream */
     ngx_uint_t                 serial;     /* of the upstream session, or 0 */
 } ngx_http_mcp_shared_answer_t;
 

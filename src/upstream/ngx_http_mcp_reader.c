@@ -810,9 +810,12 @@ ngx_http_mcp_reader_refused(ngx_http_mcp_reader_t *reader,
 
     if (outcome == NGX_HTTP_MCP_STATUS) {
 
-        /* a session that was made for the stream is not made a second time */
+        /*
+         * A session that was made for the stream is not made a second time,
+         * nor is an upstream that has told what it is probed again.
+         */
 
-        reader->session_kept = ureq->healed;
+        reader->session_kept = ureq->healed && !ureq->unsure;
     }
 
     return 0;

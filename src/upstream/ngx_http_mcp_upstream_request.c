@@ -269,6 +269,7 @@ ngx_http_mcp_upstream_request_get_profile(ngx_http_mcp_upstream_request_t *ureq)
 {
     ngx_int_t                 rc;
     ngx_mcp_profile_t         profile;
+    ngx_http_mcp_health_t    *health;
     ngx_http_mcp_upstream_t  *u;
 
     u = ureq->upstream;
@@ -303,7 +304,10 @@ ngx_http_mcp_upstream_request_get_profile(ngx_http_mcp_upstream_request_t *ureq)
         }
     }
 
+    health = ngx_http_mcp_upstream_health(u, &ureq->tenant);
+
     ureq->sessionless = !ureq->manner->sessions;
+    ureq->unsure = health->away || health->silent;
 
     return NGX_OK;
 }

@@ -217,6 +217,9 @@ struct ngx_http_mcp_upstream_request_s {
     unsigned                          received:1; /* a message was received */
     unsigned                          examined:1; /* the first message, for
                                                      whether it sets "lost" */
+    unsigned                          unsure:1;   /* the upstream may be of
+                                                     another kind: it did not
+                                                     answer last */
 };
 
 
