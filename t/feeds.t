@@ -329,6 +329,34 @@ for ([ status => 404 ], [ status => 500 ], [ body => '<html>' ],
        "after @$_");
 }
 
+# feeds that say when to come back
+
+for ([ 503, 3, 3, ' of at least 3 seconds, as its Retry-After says' ],
+     [ 429, 2, 2, ' of at least 2 seconds, as its Retry-After says' ],
+     [ 500, 600, 0, '' ], [ 503, 'Fri, 27 Nov 2099 08:00:00 GMT', 0, '' ])
+{
+    my ($code, $after, $least, $said) = @$_;
+    my $n = @{ $f->info('/crlf')->{requests} };
+    my $log = length $t->log;
+
+    $f->say('/crlf', notice($n));
+    is($g{acme}->method('notifications/n')->{json}{params}{n}, $n,
+       'an event resets the pause');
+
+    $f->set('/crlf', status => $code, after => $after, retry => 100);
+    $f->cut('/crlf');
+
+    my @came = ($f->wait_requests('/crlf', $n + 1))[$n]{at};
+
+    $f->set('/crlf', status => undef, after => undef);
+    push @came, ($f->wait_requests('/crlf', $n + 2))[$n + 1]{at};
+    $f->wait_open('/crlf');
+
+    cmp_ok($came[1] - $came[0], '>=', $least, "$code, after $after");
+    like(substr($t->log, $log), qr{feed "/_crlf" .*after growing pauses$said$}m,
+         'and the log says so');
+}
+
 is_deeply([ $t->log =~ m{feed "/_plain" .* opened: the upstream(.*?);}g ],
           [ ' answered with HTTP status 404', ' answered with HTTP status 500',
             q('s answer has content type "text/html"),

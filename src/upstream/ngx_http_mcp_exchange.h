@@ -99,6 +99,11 @@ typedef struct {
 #define NGX_HTTP_MCP_SAMPLE  200
 
 
+/* seconds of Retry-After; more counts as this */
+
+#define NGX_HTTP_MCP_RETRY_AFTER_MAX  3600
+
+
 /* the values of $mcp_method, $mcp_name, $mcp_request_id inside an exchange */
 
 typedef struct {
@@ -280,6 +285,12 @@ void ngx_http_mcp_exchange_limit_time(ngx_http_mcp_exchange_t *x,
 /* appends a header to the request of the exchange; NGX_OK or NGX_ERROR */
 ngx_int_t ngx_http_mcp_headers_append(ngx_http_mcp_exchange_t *x,
     ngx_str_t *name, ngx_str_t *value);
+
+/*
+ * The seconds for which the response, 429 or 503, asks the next request to
+ * wait (Retry-After), at most NGX_HTTP_MCP_RETRY_AFTER_MAX; 0: none
+ */
+time_t ngx_http_mcp_headers_retry_after(ngx_http_mcp_exchange_t *x);
 
 /*
  * Starts the subrequest.  NGX_OK: done() will be called, in a later event or

@@ -529,6 +529,40 @@ ngx_http_mcp_headers_collect(ngx_http_mcp_exchange_t *x,
 }
 
 
+time_t
+ngx_http_mcp_headers_retry_after(ngx_http_mcp_exchange_t *x)
+{
+    time_t                      time;
+    ngx_table_elt_t            *h;
+    ngx_http_mcp_header_iter_t  iter;
+
+    if (x->status != NGX_HTTP_TOO_MANY_REQUESTS
+        && x->status != NGX_HTTP_SERVICE_UNAVAILABLE)
+    {
+        return 0;
+    }
+
+    ngx_http_mcp_header_iter_init(&iter, &x->headers);
+
+    while ((h = ngx_http_mcp_header_iter_next(&iter)) != NULL) {
+
+        if (ngx_strcmp(h->lowcase_key, "retry-after") != 0) {
+            continue;
+        }
+
+        /* a date is not taken: clocks differ */
+
+        time = ngx_atotm(h->value.data, h->value.len);
+
+        return (time == NGX_ERROR) ? 0
+                                   : ngx_min(time,
+                                             NGX_HTTP_MCP_RETRY_AFTER_MAX);
+    }
+
+    return 0;
+}
+
+
 static ngx_uint_t
 ngx_http_mcp_headers_is(ngx_table_elt_t *h, ngx_str_t *name)
 {

@@ -154,7 +154,11 @@ static ngx_uint_t
 ngx_http_mcp_events_refused(ngx_http_mcp_upstream_request_t *ureq,
     ngx_http_mcp_outcome_e outcome, ngx_uint_t news)
 {
-    ngx_str_t                 answer;
+    time_t                    after;
+    u_char                    buf[sizeof(" of at least  seconds, as its "
+                                         "Retry-After says")
+                                  + NGX_TIME_T_LEN];
+    ngx_str_t                 answer, least;
     ngx_http_mcp_failure_t    failure;
     ngx_http_mcp_exchange_t  *x;
 
@@ -165,10 +169,22 @@ ngx_http_mcp_events_refused(ngx_http_mcp_upstream_request_t *ureq,
         && ngx_http_mcp_failure(x, outcome, &answer, x->r->pool, &failure)
            == NGX_OK)
     {
+        least.data = buf;
+        least.len = 0;
+
+        after = ngx_http_mcp_headers_retry_after(x);
+
+        if (after) {
+            least.len = ngx_sprintf(buf, " of at least %T seconds, as its "
+                                    "Retry-After says", after)
+                        - buf;
+        }
+
         ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
                       "mcp feed \"%V\" of endpoint \"%V\" could not be "
-                      "opened: %V; the module reconnects after growing pauses",
-                      &x->uri, &ureq->upstream->endpoint, &failure.why);
+                      "opened: %V; the module reconnects after growing "
+                      "pauses%V", &x->uri, &ureq->upstream->endpoint,
+                      &failure.why, &least);
     }
 
     if (outcome != NGX_HTTP_MCP_STATUS) {

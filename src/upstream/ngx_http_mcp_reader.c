@@ -288,6 +288,7 @@ ngx_http_mcp_reader_retry(ngx_event_t *ev)
     }
 
     rc = NGX_DECLINED;
+    reader->pause = 0;
 
     if (reader->kind->wanted == NULL || reader->kind->wanted(reader)) {
         rc = ngx_http_mcp_reader_attempt(reader, &reader->ureq);
@@ -810,6 +811,10 @@ ngx_http_mcp_reader_refused(ngx_http_mcp_reader_t *reader,
 
     if (outcome == NGX_HTTP_MCP_STATUS) {
 
+        if (ureq->x) {
+            reader->pause = 1000 * ngx_http_mcp_headers_retry_after(ureq->x);
+        }
+
         /*
          * A session that was made for the stream is not made a second time,
          * nor is an upstream that has told what it is probed again.
@@ -910,7 +915,17 @@ ngx_http_mcp_reader_delay(ngx_http_mcp_reader_t *reader)
     }
 
     if (!reader->conflict) {
-        return ngx_http_mcp_backoff_next(&reader->backoff);
+        delay = ngx_http_mcp_backoff_next(&reader->backoff);
+
+        if (reader->pause) {
+
+            /* those that were refused together do not come back together */
+
+            delay = ngx_max(delay, reader->pause
+                                   + ngx_random() % NGX_HTTP_MCP_BACKOFF);
+        }
+
+        return delay;
     }
 
     delay = NGX_HTTP_MCP_READER_CONFLICT << reader->conflicts;

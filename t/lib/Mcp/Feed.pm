@@ -15,7 +15,7 @@ package Mcp::Feed;
 #       retry => 200    said at first
 #       first => 1      begins with an id alone
 #       status => 404, type => 'text/html', body => '..',
-#           encoding => 'gzip'                     no feed at all
+#           encoding => 'gzip', after => 3 (Retry-After)   no feed at all
 #       hang => 1       accepts and says nothing
 #       late => 0.1     sends its header so many seconds later
 #       forget => 1     an id is answered with 412
@@ -184,8 +184,11 @@ sub begin {
         $c->{out} .= sprintf "HTTP/1.1 %d x\r\nContent-Type: %s\r\n%s"
                      . "Content-Length: %d\r\nConnection: close\r\n\r\n%s",
                      $status || 200, $o->{type} || 'text/html',
-                     $o->{encoding} ? "Content-Encoding: $o->{encoding}\r\n"
-                                    : '', length $body, $body;
+                     join('', $o->{encoding}
+                              ? "Content-Encoding: $o->{encoding}\r\n" : (),
+                              defined $o->{after}
+                              ? "Retry-After: $o->{after}\r\n" : ()),
+                     length $body, $body;
         $c->{last} = 1;
         return;
     }
