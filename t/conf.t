@@ -72,8 +72,10 @@ unlike($text, qr/\[(?:warn|error|notice)\]/, 'without a word')
 
 # what answers before an endpoint is noted
 
-for my $line ('return 404;', 'return 301 /x;', 'try_files /x =404;') {
-    my ($what) = $line =~ /^(\w+)/;
+for my $line ('return 404;', 'return 301 /x;', 'try_files /x =404;',
+              'set $x "$arg_y, $arg_z"; return 404;')
+{
+    my ($what) = $line =~ /(return|try_files)/;
 
     ($code, $text) = check(location => $line);
     is($code, 0, "$line beside an endpoint") or diag($text);
@@ -82,7 +84,8 @@ for my $line ('return 404;', 'return 301 /x;', 'try_files /x =404;') {
 }
 
 for my $line ('if ($arg_x) { return 404; }', 'set $x 1;',
-              'rewrite ^/x /y last;')
+              'if ($arg_x) { break; } return 404;',
+              'rewrite ^/x /y last;', 'rewrite ^/x /y break; return 404;')
 {
     unlike((check(location => $line))[1], qr/answers instead/,
            "$line is not");

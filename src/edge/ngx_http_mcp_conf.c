@@ -37,6 +37,7 @@ static ngx_int_t ngx_http_mcp_conf_handlers(ngx_conf_t *cf,
     ngx_http_mcp_main_conf_t *mmcf);
 static void ngx_http_mcp_conf_warn_preempted(ngx_conf_t *cf,
     ngx_http_mcp_directive_t *d);
+static ngx_uint_t ngx_http_mcp_conf_returns(ngx_array_t *codes);
 static void ngx_http_mcp_conf_offers(ngx_http_mcp_loc_conf_t *mlcf);
 static void ngx_http_mcp_conf_first(ngx_http_mcp_main_conf_t *mmcf,
     ngx_http_mcp_upstream_t *u);
@@ -824,8 +825,7 @@ ngx_http_mcp_conf_handlers(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf)
 
 /*
  * Warns of "return" and "try_files", which answer first.  Their modules keep a
- * pointer first: to codes, the first of which may be that of "return", and to
- * the files.
+ * pointer first: to codes, and to the files.
  */
 
 static void
@@ -848,9 +848,7 @@ ngx_http_mcp_conf_warn_preempted(ngx_conf_t *cf, ngx_http_mcp_directive_t *d)
     if (module) {
         codes = *(ngx_array_t **) d->loc_conf[module->ctx_index];
 
-        if (codes && *(ngx_http_script_code_pt *) codes->elts
-                     == ngx_http_script_return_code)
-        {
+        if (codes && ngx_http_mcp_conf_returns(codes)) {
             other = "return";
         }
     }
@@ -861,6 +859,43 @@ ngx_http_mcp_conf_warn_preempted(ngx_conf_t *cf, ngx_http_mcp_directive_t *d)
                       "instead of it; move \"%s\" to another location",
                       other, &d->directive, d->file, d->line, other);
     }
+}
+
+
+/*
+ * Whether a "return" stands before all that may lead past it.  Codes differ in
+ * size, and not all sizes are known: each word may be the pointer of a code.
+ */
+
+static ngx_uint_t
+ngx_http_mcp_conf_returns(ngx_array_t *codes)
+{
+    ngx_uint_t                i, n;
+    ngx_http_script_code_pt  *code;
+
+    code = codes->elts;
+    n = codes->nelts / sizeof(ngx_http_script_code_pt);
+
+    for (i = 0; i < n; i++) {
+
+        if (code[i] == ngx_http_script_return_code) {
+            return 1;
+        }
+
+#if (NGX_PCRE)
+        if (code[i] == ngx_http_script_regex_start_code) {
+            return 0;
+        }
+#endif
+
+        if (code[i] == ngx_http_script_if_code
+            || code[i] == ngx_http_script_break_code)
+        {
+            return 0;
+        }
+    }
+
+    return 0;
 }
 
 
