@@ -44,8 +44,8 @@ END { kill 'CONT', @stopped if @stopped }
 for my $generation (1 .. 12) {
     my @live = $t->workers(all => 1);
 
-    kill 'STOP', @live;
     @stopped = @live;
+    stand_still($_) for @live;
     kill 'HUP', $t->pid;
 
     wait_for { $t->workers(all => 1) >= @live + EACH } 60
@@ -81,3 +81,26 @@ ok(wait_for(sub {
 }, 20), 'and the new ones have places');
 
 done_testing();
+
+
+# A worker that stands still where it waits for events: one that has the zone's
+# lock would let no new worker begin.
+
+sub stand_still {
+    my ($pid) = @_;
+
+    wait_for {
+        kill 'STOP', $pid;
+        scalar(wait_for {
+            Mcp::Test::slurp_file("/proc/$pid/stat") =~ /\) T/;
+        });
+
+        # the numbers of epoll_wait() and epoll_pwait(); empty: not to be read
+
+        my $in = Mcp::Test::slurp_file("/proc/$pid/syscall");
+        return 1 if $in eq '' || $in =~ /^(?:232|281|22) /;
+
+        kill 'CONT', $pid;
+        return 0;
+    };
+}
