@@ -151,6 +151,12 @@ my $odd = Mcp::Upstream->new(Mcp::Upstream::mcp(
         return { tools => { name => 'x' } } if $how eq 'no array';
         return { tools => [{ name => 1 }] } if $how eq 'no name';
         return { tools => [], nextCursor => 'same' } if $how eq 'circle';
+        return { tools => [{ name => 'lone' }], nextCursor => '' }
+            if $how eq 'empty';
+        return exists $r->{json}{params}{cursor}
+               ? { tools => [{ name => 'last' }] }
+               : { tools => [{ name => 'first' }], nextCursor => '' }
+            if $how eq 'empty first';
         return [json => { jsonrpc => '2.0', id => 'other',
                           result => { tools => [] } }] if $how eq 'id';
         return [http => 401, { 'WWW-Authenticate' => 'Bearer x' }, '']
@@ -487,6 +493,18 @@ for my $worker (@workers) {
            "$how: the others");
         like(substr($t->log, $from), qr/ "odd" .*$said/,
              'and the log says why');
+    }
+
+    for (['empty', 'lone'], ['empty first', 'first last']) {
+        my ($how, $tools) = @$_;
+        my $from = length $t->log;
+
+        $odd->set(how => $how);
+        $odd->clear;
+        is(names($c->call('tools/list', {}, %on)), "session_info $tools $rest",
+           "$how cursor: each tool once");
+        is(scalar $odd->calls('tools/list'), 2, 'of two pages');
+        unlike(substr($t->log, $from), qr/\[error\]/, 'and no error');
     }
 
     $odd->refuse;

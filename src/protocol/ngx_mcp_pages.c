@@ -16,6 +16,8 @@ typedef struct {
 
 static ngx_int_t ngx_mcp_pages_entry(ngx_mcp_pages_t *pages,
     ngx_str_t *text, const char **why);
+static ngx_uint_t ngx_mcp_pages_restarted(ngx_mcp_pages_t *pages,
+    ngx_uint_t before);
 static ngx_int_t ngx_mcp_pages_next(ngx_mcp_pages_t *pages, ngx_str_t *cursor,
     const char **why);
 static void ngx_mcp_pages_digest(ngx_mcp_entry_t *entries, ngx_uint_t n,
@@ -120,7 +122,7 @@ ngx_mcp_pages_add(ngx_mcp_pages_t *pages, ngx_str_t *result,
     u_char      *p;
     ngx_int_t    rc;
     ngx_str_t    rest, name, value, list, cursor, entry, *member;
-    ngx_uint_t   lists, cursors;
+    ngx_uint_t   lists, cursors, before;
 
     if (result->len == 0 || result->data[0] != '{') {
         *why = "the result is not an object";
@@ -176,12 +178,19 @@ ngx_mcp_pages_add(ngx_mcp_pages_t *pages, ngx_str_t *result,
     rest.data = p;
     rest.len = list.len;
 
+    before = pages->entries.nelts;
+
     while (ngx_mcp_json_element(&rest, &entry) == NGX_OK) {
         rc = ngx_mcp_pages_entry(pages, &entry, why);
 
         if (rc != NGX_OK) {
             return rc;
         }
+    }
+
+    if (ngx_mcp_pages_restarted(pages, before)) {
+        pages->entries.nelts = before;
+        ngx_str_null(&cursor);
     }
 
     return ngx_mcp_pages_next(pages, &cursor, why);
@@ -241,7 +250,28 @@ ngx_mcp_pages_entry(ngx_mcp_pages_t *pages, ngx_str_t *text, const char **why)
 }
 
 
-/* a cursor that came before would lead in a circle */
+/*
+ * Some servers end a list with an empty cursor, for which they send the first
+ * page once more.
+ */
+
+static ngx_uint_t
+ngx_mcp_pages_restarted(ngx_mcp_pages_t *pages, ngx_uint_t before)
+{
+    ngx_mcp_entry_t  *entries;
+
+    entries = pages->entries.elts;
+
+    return pages->cursor.len == 2 && before
+           && pages->entries.nelts > before
+           && ngx_mcp_equal(&entries[0].name, &entries[before].name);
+}
+
+
+/*
+ * A cursor that came before would lead in a circle.  An empty one, which may
+ * also mean the end, means it the second time.
+ */
 
 static ngx_int_t
 ngx_mcp_pages_next(ngx_mcp_pages_t *pages, ngx_str_t *cursor,
@@ -269,6 +299,11 @@ ngx_mcp_pages_next(ngx_mcp_pages_t *pages, ngx_str_t *cursor,
 
     for (i = 0; i < pages->cursors.nelts; i++) {
         if (ngx_mcp_equal(&known[i], cursor)) {
+
+            if (cursor->len == 2) {
+                return NGX_OK;
+            }
+
             *why = "a nextCursor was repeated";
             return NGX_ERROR;
         }

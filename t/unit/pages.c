@@ -96,6 +96,27 @@ gather_tests(ngx_pool_t *pool)
           "a template has no uriTemplate" },
     };
 
+    static struct {
+        const char  *first;
+        const char  *second;
+        const char  *list;
+    } empty[] = {
+        { "{\"tools\":[{\"name\":\"a\"}],\"nextCursor\":\"\"}",
+          "{\"tools\":[{\"name\":\"a\"}],\"nextCursor\":\"\"}",
+          "[{\"name\":\"a\"}]" },
+        { "{\"tools\":[{\"name\":\"a\"}],\"nextCursor\":\"\"}",
+          "{\"tools\":[{\"name\":\"a\"}],\"nextCursor\":\"1\"}",
+          "[{\"name\":\"a\"}]" },
+        { "{\"tools\":[{\"name\":\"a\"}],\"nextCursor\":\"\"}",
+          "{\"tools\":[{\"name\":\"b\"}],\"nextCursor\":\"\"}",
+          "[{\"name\":\"a\"},{\"name\":\"b\"}]" },
+        { "{\"tools\":[{\"name\":\"a\"}],\"nextCursor\":\"\"}",
+          "{\"tools\":[{\"name\":\"b\"}]}",
+          "[{\"name\":\"a\"},{\"name\":\"b\"}]" },
+        { "{\"tools\":[],\"nextCursor\":\"\"}",
+          "{\"tools\":[],\"nextCursor\":\"\"}", "[]" },
+    };
+
     for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         why = "";
         ngx_mcp_pages_init(&pages, bad[i].kind, pool);
@@ -123,6 +144,17 @@ gather_tests(ngx_pool_t *pool)
        && add(&pages, "{\"tools\":[],\"nextCursor\":\"2\"}", &why) == NGX_AGAIN
        && add(&pages, "{\"tools\":[],\"nextCursor\":\"1\"}", &why) == NGX_ERROR,
        "a circle of pages");
+
+    for (i = 0; i < sizeof(empty) / sizeof(empty[0]); i++) {
+        ngx_mcp_pages_init(&pages, NGX_MCP_LIST_TOOLS, pool);
+        ok(add(&pages, empty[i].first, &why) == NGX_AGAIN
+           && tap_is(&pages.cursor, "\"\"")
+           && add(&pages, empty[i].second, &why) == NGX_OK
+           && pages.cursor.len == 0
+           && ngx_mcp_pages_end(&pages, &content) == NGX_OK
+           && tap_is(&content.text, empty[i].list),
+           "an empty cursor: %s", empty[i].second);
+    }
 
     ngx_mcp_pages_init(&pages, NGX_MCP_LIST_TOOLS, pool);
 
