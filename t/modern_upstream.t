@@ -10,10 +10,13 @@ use utf8;
 use FindBin;
 use lib "$FindBin::Bin/lib";
 
+use Mcp::Clock;
 use Mcp::Modern;
 use Mcp::Test;
 
 my $KEY = 'io.modelcontextprotocol/';
+
+my $clock = Mcp::Clock->new;
 
 # arguments that are repeated in headers
 
@@ -36,7 +39,15 @@ my $up = Mcp::Upstream->new(Mcp::Upstream::modern(
         prompts => {}, resources => { subscribe => JSON::PP::true },
         completions => {}, extensions => { 'com.example/x' => {} },
     },
-    'tools/list' => sub { return { tools => [
+    'tools/list' => sub {
+        my ($r) = @_;
+        my $how = $r->{headers}{'x-list'} || '';
+
+        return [http => 401, { 'WWW-Authenticate' => 'Bearer x' }, '']
+            if $how eq 'refused';
+        return [http => 500, {}, ''] if $how eq 'broken';
+
+        return { tools => [
         { name => 'plain', inputSchema => schema(),
           outputSchema => { type => 'object', properties => {} } },
         { name => 'odd', inputSchema => { type => 'object' },
@@ -271,6 +282,25 @@ ok($r->{result}, 'it is read again when the headers are refused');
 is(seen('tools/call')->{headers}{'mcp-param-region'}, 'us', 'and sent again');
 is(lists(), $before + 1, 'once');
 delete $s->{conn};
+
+
+# a failure to read it again leaves what is known
+
+my %on = (conn => $t->conn_on_worker(($t->workers)[0]));
+
+ok($s->tool('plain', { place => 'us' }, %on)->{result}, 'a worker knows it');
+$clock->pass($t, 11);
+
+for my $how ('refused', 'broken') {
+    $before = lists();
+    ok($s->tool('new', {}, %on, headers => { 'X-List' => $how })->{result},
+       "$how: the call of a tool that is not listed");
+    is(lists(), $before + 1, 'reads the list once');
+    ok($s->tool('plain', { place => 'eu' }, %on)->{result}, 'others work');
+    is(seen('tools/call')->{headers}{'mcp-param-region'}, 'eu',
+       'with their headers');
+    is(lists(), $before + 1, 'for which it is not read again');
+}
 
 
 # streams

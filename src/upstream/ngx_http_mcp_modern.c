@@ -46,6 +46,9 @@ typedef struct {
     ngx_str_t                 cursor;       /* raw cursor of the next page */
     ngx_uint_t                pages;
     unsigned                  listed:1;     /* tool is known */
+    unsigned                  stale:1;      /* the list has to be read again */
+    unsigned                  fetched:1;    /* the list was asked for */
+    unsigned                  whole:1;      /* and all of it was read so far */
     unsigned                  again:1;      /* headers were refused: the list
                                                is read before the message is
                                                sent again */
@@ -279,12 +282,16 @@ ngx_http_mcp_modern_tool(ngx_http_mcp_upstream_request_t *ureq)
         return rc == NGX_DECLINED ? NGX_OK : NGX_ERROR;
     }
 
-    rc = ngx_http_mcp_tools_get(ureq->upstream, &ureq->tenant, &name,
-                                ureq->r->pool, &own->tool);
+    rc = NGX_DECLINED;
 
-    if (rc != NGX_DECLINED) {
+    if (!own->stale) {
+        rc = ngx_http_mcp_tools_get(ureq->upstream, &ureq->tenant, &name,
+                                    ureq->r->pool, &own->tool);
+    }
+
+    if (rc != NGX_DECLINED || own->fetched) {
         own->listed = 1;
-        return rc;
+        return rc == NGX_DECLINED ? NGX_OK : rc;
     }
 
     cln = ngx_pool_cleanup_add(ureq->r->pool, 0);
@@ -300,6 +307,8 @@ ngx_http_mcp_modern_tool(ngx_http_mcp_upstream_request_t *ureq)
     cln->handler = ngx_http_mcp_modern_tools_left;
     cln->data = own;
 
+    own->stale = 0;
+    own->fetched = 1;
     own->pages = 0;
     ngx_str_null(&own->cursor);
 
@@ -332,6 +341,8 @@ ngx_http_mcp_modern_list(ngx_http_mcp_upstream_request_t *ureq)
 
     own = ureq->own;
     pool = ureq->r->pool;
+
+    own->whole = 0;
 
     ngx_memzero(&own->scope, sizeof(ngx_http_mcp_scope_t));
     ngx_str_set(&own->scope.method, "tools/list");
@@ -408,6 +419,8 @@ ngx_http_mcp_modern_list_message(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
         return;
     }
 
+    own->whole = 1;
+
     result = ngx_mcp_json_span(x->scan, NGX_MCP_PATH_RESULT, text->data);
 
     if (ngx_http_mcp_tools_add(own->tools, &result) != NGX_OK) {
@@ -422,7 +435,10 @@ ngx_http_mcp_modern_list_message(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
 }
 
 
-/* without its list, an upstream gets the call without such headers */
+/*
+ * Without its list, an upstream gets the call without such headers.  That it
+ * refuses one client tells nothing about the tools of others.
+ */
 
 static void
 ngx_http_mcp_modern_list_done(ngx_http_mcp_exchange_t *x,
@@ -438,7 +454,9 @@ ngx_http_mcp_modern_list_done(ngx_http_mcp_exchange_t *x,
         return;
     }
 
-    if (own->cursor.len && ++own->pages < NGX_HTTP_MCP_MODERN_PAGES) {
+    if (own->whole && own->cursor.len
+        && ++own->pages < NGX_HTTP_MCP_MODERN_PAGES)
+    {
 
         if (ngx_http_mcp_modern_list(ureq) != NGX_OK) {
             ngx_http_mcp_upstream_request_end(ureq, NGX_HTTP_MCP_BAD);
@@ -447,7 +465,16 @@ ngx_http_mcp_modern_list_done(ngx_http_mcp_exchange_t *x,
         return;
     }
 
-    ngx_http_mcp_tools_keep(ureq->upstream, own->tools);
+    if (!own->whole
+        && (x->status == NGX_HTTP_UNAUTHORIZED
+            || x->status == NGX_HTTP_FORBIDDEN))
+    {
+        ngx_http_mcp_tools_free(own->tools);
+
+    } else {
+        ngx_http_mcp_tools_keep(ureq->upstream, own->tools, own->whole);
+    }
+
     own->tools = NULL;
 
     ngx_http_mcp_upstream_request_next(ureq);
@@ -1102,8 +1129,9 @@ ngx_http_mcp_modern_done(ngx_http_mcp_upstream_request_t *ureq,
     if (own->again) {
         own->again = 0;
         own->listed = 0;
+        own->stale = 1;
+        own->fetched = 0;
 
-        ngx_http_mcp_tools_forget(ureq->upstream, &ureq->tenant);
         ngx_http_mcp_upstream_request_reopen(ureq);
 
         return NGX_AGAIN;

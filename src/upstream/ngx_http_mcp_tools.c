@@ -39,6 +39,8 @@ static ngx_http_mcp_tools_t *ngx_http_mcp_tools_find(
 static ngx_int_t ngx_http_mcp_tools_entry(ngx_http_mcp_tools_t *tools,
     ngx_str_t *raw);
 static uint64_t ngx_http_mcp_tools_hash(ngx_str_t *name);
+static void ngx_http_mcp_tools_remove(ngx_http_mcp_upstream_t *u,
+    ngx_http_mcp_tools_t *tools);
 static int ngx_libc_cdecl ngx_http_mcp_tools_compare(const void *one,
     const void *two);
 static ngx_int_t ngx_http_mcp_tools_queue(ngx_http_mcp_upstream_t *u);
@@ -116,22 +118,6 @@ ngx_http_mcp_tools_find(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant)
     }
 
     return NULL;
-}
-
-
-void
-ngx_http_mcp_tools_forget(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant)
-{
-    ngx_http_mcp_tools_t  *tools;
-
-    tools = ngx_http_mcp_tools_find(u, tenant);
-
-    if (tools) {
-        ngx_queue_remove(&tools->queue);
-        u->worker->ntools--;
-
-        ngx_http_mcp_tools_free(tools);
-    }
 }
 
 
@@ -241,7 +227,7 @@ ngx_http_mcp_tools_hash(ngx_str_t *name)
 
 void
 ngx_http_mcp_tools_keep(ngx_http_mcp_upstream_t *u,
-    ngx_http_mcp_tools_t *tools)
+    ngx_http_mcp_tools_t *tools, ngx_uint_t whole)
 {
     ngx_queue_t           *q;
     ngx_http_mcp_tools_t  *old;
@@ -251,7 +237,18 @@ ngx_http_mcp_tools_keep(ngx_http_mcp_upstream_t *u,
         return;
     }
 
-    ngx_http_mcp_tools_forget(u, &tools->tenant);
+    old = ngx_http_mcp_tools_find(u, &tools->tenant);
+
+    if (old && !whole) {
+        old->made = ngx_current_msec;
+
+        ngx_http_mcp_tools_free(tools);
+        return;
+    }
+
+    if (old) {
+        ngx_http_mcp_tools_remove(u, old);
+    }
 
     ngx_qsort(tools->array.elts, tools->array.nelts,
               sizeof(ngx_http_mcp_tool_t), ngx_http_mcp_tools_compare);
@@ -264,11 +261,19 @@ ngx_http_mcp_tools_keep(ngx_http_mcp_upstream_t *u,
         q = ngx_queue_last(&u->worker->tools);
         old = ngx_queue_data(q, ngx_http_mcp_tools_t, queue);
 
-        ngx_queue_remove(q);
-        u->worker->ntools--;
-
-        ngx_http_mcp_tools_free(old);
+        ngx_http_mcp_tools_remove(u, old);
     }
+}
+
+
+static void
+ngx_http_mcp_tools_remove(ngx_http_mcp_upstream_t *u,
+    ngx_http_mcp_tools_t *tools)
+{
+    ngx_queue_remove(&tools->queue);
+    u->worker->ntools--;
+
+    ngx_http_mcp_tools_free(tools);
 }
 
 

@@ -30,21 +30,19 @@ typedef struct ngx_http_mcp_tools_s  ngx_http_mcp_tools_t;
 ngx_int_t ngx_http_mcp_tools_get(ngx_http_mcp_upstream_t *u,
     ngx_str_t *tenant, ngx_str_t *name, ngx_pool_t *pool, ngx_str_t *tool);
 
-/* forgets a tenant's record, because the tools have changed */
-void ngx_http_mcp_tools_forget(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant);
-
-
 /*
  * Functions that read a list.  create() makes an empty record in a pool of its
  * own; NULL: no memory.  add() adds the tools of one raw result of tools/list;
  * NGX_ERROR: too many tools, or no memory.  At the end keep() hands the record
- * over to the worker, in place of the old one, or free() frees it.
+ * over to the worker, in place of the old one, or free() frees it.  A record
+ * that is not whole takes the place of none, but keeps the list from being read
+ * again at once.
  */
 ngx_http_mcp_tools_t *ngx_http_mcp_tools_create(ngx_str_t *tenant);
 ngx_int_t ngx_http_mcp_tools_add(ngx_http_mcp_tools_t *tools,
     ngx_str_t *result);
 void ngx_http_mcp_tools_keep(ngx_http_mcp_upstream_t *u,
-    ngx_http_mcp_tools_t *tools);
+    ngx_http_mcp_tools_t *tools, ngx_uint_t whole);
 void ngx_http_mcp_tools_free(ngx_http_mcp_tools_t *tools);
 
 
