@@ -204,6 +204,30 @@ ok($get->event_where(data('from upstream')),
    'and what the upstream says arrives');
 
 
+# a client that comes back to a new session with an id of its old one
+
+$s->delete;
+ok((wait_for { $up->held('listener') == 0 }), 'nothing is listened for');
+
+$s = $t->session;
+
+for my $name ('sse-old-1', 'sse-old-2') {
+    $sse = $s->stream('tools/call', { name => $name });
+    ok($sse->event_where(data('begun')), 'a call of the old session');
+}
+
+my $old = $s;
+$s = $t->session;
+$get = $s->open_get(last_event_id => $sse->last_id);
+ok($get->event, 'gets the general stream');
+ok((wait_for { $up->held('listener') == 1 }), 'for which it is listened');
+
+$up->emit('listener', [event => notification('message',
+    { level => 'info', data => 'to the new one' })]);
+ok($get->event_where(data('to the new one')), 'and it hears');
+$old->delete;
+
+
 # the session goes in the turn in which the upstream opens its stream
 
 ($one, $two) = $t->workers;

@@ -217,7 +217,9 @@ ngx_http_mcp_legacy_client_get(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
                                            "further messages");
     }
 
-    if (rc != NGX_DONE || channel != NGX_MCP_GENERAL_CHANNEL) {
+    if (rc != NGX_DONE
+        || ctx->stream->zs.channel != NGX_MCP_GENERAL_CHANNEL)
+    {
         return rc;
     }
 

@@ -49,8 +49,8 @@ typedef struct {
  * a gap.  A GET for a channel that has ended, with no message left, gets
  * NGX_HTTP_NOT_ALLOWED, so that clients do not come back.
  *
- * The stream of a GET owns the request, and the content handler returns
- * NGX_DONE as well.
+ * The stream of a GET, which is ctx->stream, owns the request, and the content
+ * handler returns NGX_DONE as well.
  *
  * The stream of a POST (owner != NULL) ends the response and finalizes r
  * itself at the end of its line, once, even if the exchange runs on; the call
