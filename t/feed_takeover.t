@@ -72,6 +72,23 @@ run('reloads', 1500, 3, sub {
     }
 });
 
+# new workers that begin long after the old ones were told to quit
+
+run('reloads, late', 400, 3, sub {
+    my %old = map { $_ => 1 } children();
+    my $until = time() + 0.6;
+    my %late;
+
+    $t->hup;
+
+    while (time() < $until) {
+        kill 'STOP', $_ for grep { !$old{$_} && !$late{$_}++ } children();
+    }
+
+    kill 'CONT', keys %late;
+    ok($t->reloaded, 'a reload whose workers begin late');
+});
+
 for my $c (@clients) {
     is($c->{gaps}, 0, "$c->{path}: no gap");
 }
@@ -154,7 +171,7 @@ sub run {
     wait_for {
         follow();
         !grep { keys %{ $_->{got} } < $n }
-         grep { $what eq 'reloads' || $_->{path} eq '/ids' } @clients;
+         grep { $what =~ /^reloads/ || $_->{path} eq '/ids' } @clients;
     };
 
     for my $c (@clients) {
@@ -165,10 +182,18 @@ sub run {
         is("@twice", '', "$what, $c->{path}: nothing came twice");
 
         # what was said while nobody read is lost without ids
-        next if $what ne 'reloads' && $c->{path} ne '/ids';
+        next if $what !~ /^reloads/ && $c->{path} ne '/ids';
         is(scalar @lost, 0, "$what, $c->{path}: nothing was lost")
             or diag("@lost[0 .. (@lost > 9 ? 9 : $#lost)]");
     }
+}
+
+
+# the processes that the master has started, also before they are workers
+
+sub children {
+    my $pid = $t->pid;
+    return split / /, Mcp::Test::slurp_file("/proc/$pid/task/$pid/children");
 }
 
 

@@ -1101,8 +1101,8 @@ ngx_http_mcp_reader_quit(ngx_mcp_zone_t *zone)
     ngx_queue_t            *q, *readers;
     ngx_http_mcp_reader_t  *reader;
 
-    hold = ngx_mcp_lease_newer(zone) ? NGX_HTTP_MCP_READER_TAKEOVER
-                                     : NGX_HTTP_MCP_READER_SHUTDOWN;
+    hold = ngx_mcp_zone_reloaded(zone) ? NGX_HTTP_MCP_READER_TAKEOVER
+                                       : NGX_HTTP_MCP_READER_SHUTDOWN;
 
     for (i = 0; i < NGX_HTTP_MCP_READER_KINDS; i++) {
 

@@ -536,6 +536,13 @@ ngx_mcp_zone_unlock(ngx_mcp_zone_t *zone)
 }
 
 
+ngx_uint_t
+ngx_mcp_zone_reloaded(ngx_mcp_zone_t *zone)
+{
+    return zone->sh->epoch > zone->epoch;
+}
+
+
 uint32_t
 ngx_mcp_zone_generation(ngx_mcp_zone_t *zone)
 {

@@ -235,6 +235,13 @@ size_t ngx_mcp_zone_min_size(ngx_uint_t workers);
 void ngx_mcp_zone_lock(ngx_mcp_zone_t *zone);
 void ngx_mcp_zone_unlock(ngx_mcp_zone_t *zone);
 
+/*
+ * whether nginx has loaded a newer configuration; its workers may not have
+ * begun yet
+ */
+ngx_uint_t ngx_mcp_zone_reloaded(ngx_mcp_zone_t *zone);
+
+
 /* the zone's generation: another number each time that the zone is emptied */
 uint32_t ngx_mcp_zone_generation(ngx_mcp_zone_t *zone);
 
