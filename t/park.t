@@ -46,6 +46,12 @@ server {
         mcp_call_limit 1;
     }
 
+    location = /ten {
+        mcp_endpoint zone=main;
+        mcp_upstream up /_up protocol=legacy;
+        mcp_call_limit 10;
+    }
+
     location = /quiet {
         mcp_endpoint zone=main;
         mcp_upstream up /_up protocol=legacy;
@@ -388,6 +394,31 @@ my $few = Mcp::Modern->new($t, caps => \%caps, path => '/few');
 $r = Mcp::Park::call($few, 'ask');
 is(said(Mcp::Park::call($few, 'ask')), '503 -32000', 'no more than the limit');
 is(said(again($r)), '200 complete', 'but that one goes on');
+
+# many sessions at the upstream are in use: one that is not ends for another
+
+{
+    my $ten = sub {
+        return Mcp::Modern->new($t, caps => \%caps, path => '/ten',
+                                headers => { Authorization => "Bearer $_[0]" });
+    };
+
+    $up->clear;
+    my @held = map { Mcp::Park::send_only($ten->("a$_"), $ten->("a$_")
+                       ->message('tools/call', { name => 'wait-ten',
+                                                 arguments => {} })) } 1 .. 8;
+    $up->wait_requests(sub {
+        ref $_[0]{json} && ($_[0]{json}{params}{name} || '') eq 'wait-ten'
+    }, 8);
+
+    is(said(Mcp::Park::call($ten->($_), 'tick')), '200 complete',
+       "$_: one more")
+        for qw(b1 b2 c d);
+
+    $up->release('wait-ten');
+    is(said(Mcp::Park::arrived($_)), '200 complete', 'one of those before')
+        for @held;
+}
 
 # its place is free when another worker has sent the answer, even if the worker
 # that ran it comes last

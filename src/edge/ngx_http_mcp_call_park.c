@@ -254,6 +254,12 @@ ngx_http_mcp_call_park_session(ngx_http_mcp_upstream_request_t *ureq)
 
         if (rc != NGX_OK) {
             ngx_http_mcp_pooled_refuse(ureq);
+
+            if (rc == NGX_BUSY) {
+                ngx_str_set(&ureq->why, "the limit of running requests is "
+                            "reached (mcp_call_limit)");
+            }
+
             return NGX_AGAIN;
         }
 

@@ -55,7 +55,7 @@ ngx_mcp_exclusive_join(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
         rc = ngx_mcp_session_create(zone, in, session);
 
         if (rc != NGX_OK) {
-            return NGX_DECLINED;
+            return rc;
         }
     }
 }
