@@ -66,7 +66,8 @@ static void ngx_http_mcp_list_refresh_done(ngx_http_mcp_shared_t *us,
 static void ngx_http_mcp_list_refresh_store(ngx_http_mcp_fetch_t *f);
 static ngx_int_t ngx_http_mcp_list_refresh_put(ngx_http_mcp_fetch_t *f,
     ngx_mcp_list_content_t *content);
-static void ngx_http_mcp_list_refresh_too_large(ngx_http_mcp_fetch_t *f);
+static void ngx_http_mcp_list_refresh_too_large(ngx_http_mcp_fetch_t *f,
+    const char *remedy);
 static void ngx_http_mcp_list_refresh_fail(ngx_http_mcp_fetch_t *f,
     const char *why);
 static void ngx_http_mcp_list_refresh_uncached(ngx_http_mcp_fetch_t *f,
@@ -546,7 +547,8 @@ ngx_http_mcp_list_refresh_done(ngx_http_mcp_shared_t *us,
             ngx_http_mcp_list_refresh_store(f);
 
         } else if (rc == NGX_DECLINED) {
-            ngx_http_mcp_list_refresh_too_large(f);
+            ngx_http_mcp_list_refresh_too_large(f, "let the upstream list "
+                                                "less");
 
         } else {
             ngx_http_mcp_list_refresh_fail(f, why);
@@ -585,7 +587,8 @@ ngx_http_mcp_list_refresh_store(ngx_http_mcp_fetch_t *f)
                    content.entries, rc);
 
     if (rc == NGX_DECLINED) {
-        ngx_http_mcp_list_refresh_too_large(f);
+        ngx_http_mcp_list_refresh_too_large(f, "give \"mcp_zone\" a larger "
+                                            "size");
         return;
     }
 
@@ -654,7 +657,8 @@ ngx_http_mcp_list_refresh_put(ngx_http_mcp_fetch_t *f,
 
 
 static void
-ngx_http_mcp_list_refresh_too_large(ngx_http_mcp_fetch_t *f)
+ngx_http_mcp_list_refresh_too_large(ngx_http_mcp_fetch_t *f,
+    const char *remedy)
 {
     ngx_http_mcp_shared_t  *us;
 
@@ -666,9 +670,9 @@ ngx_http_mcp_list_refresh_too_large(ngx_http_mcp_fetch_t *f)
         ngx_log_error(NGX_LOG_WARN, ngx_cycle->log, 0,
                       "mcp upstream \"%V\" of endpoint \"%V\": the result of "
                       "%V is too large for the cache, so such requests go to "
-                      "the upstream; give \"mcp_zone\" a larger size",
+                      "the upstream; %s",
                       &us->upstream->name, &us->bridge->endpoint,
-                      ngx_mcp_list_method(f->kind));
+                      ngx_mcp_list_method(f->kind), remedy);
     }
 
     ngx_http_mcp_list_refresh_uncached(f, 0);
