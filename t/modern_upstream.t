@@ -52,7 +52,7 @@ my $up = Mcp::Upstream->new(Mcp::Upstream::modern(
           outputSchema => { type => 'object', properties => {} } },
         { name => 'odd', inputSchema => { type => 'object' },
           outputSchema => { type => 'array' } },
-    ] } },
+    ], $Mcp::Upstream::V{empty} ? (nextCursor => '') : () } },
     params => { plain => { Region => 'region', Deep => 'a.b' } },
     'prompts/get' => { messages => [] },
     'completion/complete' => { completion => { values => ['x'] } },
@@ -301,6 +301,19 @@ for my $how ('refused', 'broken') {
        'with their headers');
     is(lists(), $before + 1, 'for which it is not read again');
 }
+
+
+# an empty cursor, for which the list begins again
+
+$up->set(empty => 1);
+$up->set(renamed => 'site');
+$up->set(params => { plain => { Region => 'site' } });
+$before = lists();
+$r = $s->tool('plain', { site => 'us' }, %on);
+ok($r->{result}, 'it is read again from an upstream that never ends it');
+is(seen('tools/call')->{headers}{'mcp-param-region'}, 'us', 'and sent again');
+is(lists(), $before + 2, 'which is asked for two pages');
+$up->set(empty => '');
 
 
 # streams

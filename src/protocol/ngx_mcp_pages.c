@@ -252,19 +252,28 @@ ngx_mcp_pages_entry(ngx_mcp_pages_t *pages, ngx_str_t *text, const char **why)
 
 /*
  * Some servers end a list with an empty cursor, for which they send the first
- * page once more.
+ * page once more, perhaps in another order.
  */
 
 static ngx_uint_t
 ngx_mcp_pages_restarted(ngx_mcp_pages_t *pages, ngx_uint_t before)
 {
+    ngx_uint_t        i;
     ngx_mcp_entry_t  *entries;
+
+    if (pages->cursor.len != 2 || pages->entries.nelts == before) {
+        return 0;
+    }
 
     entries = pages->entries.elts;
 
-    return pages->cursor.len == 2 && before
-           && pages->entries.nelts > before
-           && ngx_mcp_equal(&entries[0].name, &entries[before].name);
+    for (i = 0; i < before; i++) {
+        if (ngx_mcp_equal(&entries[i].name, &entries[before].name)) {
+            return 1;
+        }
+    }
+
+    return 0;
 }
 
 

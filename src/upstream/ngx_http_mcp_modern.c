@@ -48,7 +48,9 @@ typedef struct {
     unsigned                  listed:1;     /* tool is known */
     unsigned                  stale:1;      /* the list has to be read again */
     unsigned                  fetched:1;    /* the list was asked for */
-    unsigned                  whole:1;      /* and all of it was read so far */
+    unsigned                  whole:1;      /* the last page was read, and
+                                               those before it */
+    unsigned                  emptied:1;    /* an empty cursor was sent */
     unsigned                  again:1;      /* headers were refused: the list
                                                is read before the message is
                                                sent again */
@@ -310,6 +312,7 @@ ngx_http_mcp_modern_tool(ngx_http_mcp_upstream_request_t *ureq)
     own->stale = 0;
     own->fetched = 1;
     own->pages = 0;
+    own->emptied = 0;
     ngx_str_null(&own->cursor);
 
     return ngx_http_mcp_modern_list(ureq) == NGX_OK ? NGX_AGAIN : NGX_ERROR;
@@ -394,6 +397,7 @@ ngx_http_mcp_modern_list(ngx_http_mcp_upstream_request_t *ureq)
 static void
 ngx_http_mcp_modern_list_message(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
 {
+    ngx_int_t                         rc;
     ngx_str_t                         id, result, cursor;
     ngx_http_mcp_modern_own_t        *own;
     ngx_http_mcp_upstream_request_t  *ureq;
@@ -419,15 +423,32 @@ ngx_http_mcp_modern_list_message(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
         return;
     }
 
-    own->whole = 1;
-
     result = ngx_mcp_json_span(x->scan, NGX_MCP_PATH_RESULT, text->data);
 
-    if (ngx_http_mcp_tools_add(own->tools, &result) != NGX_OK) {
+    rc = ngx_http_mcp_tools_add(own->tools, &result);
+
+    if (rc == NGX_DECLINED) {
+        return;
+    }
+
+    own->whole = 1;
+
+    if (rc != NGX_OK) {
         return;
     }
 
     cursor = ngx_mcp_json_get(&result, "nextCursor");
+
+    /* an empty cursor may mean the end, and means it the second time */
+
+    if (cursor.len == 2) {
+
+        if (own->emptied) {
+            return;
+        }
+
+        own->emptied = 1;
+    }
 
     if (cursor.len && cursor.data[0] == '"') {
         (void) ngx_http_mcp_string_copy(ureq->r->pool, &own->cursor, &cursor);

@@ -157,7 +157,7 @@ ngx_http_mcp_tools_add(ngx_http_mcp_tools_t *tools, ngx_str_t *result)
     rest = ngx_mcp_json_get(result, "tools");
 
     if (rest.len == 0 || rest.data[0] != '[') {
-        return NGX_OK;
+        return NGX_DECLINED;
     }
 
     while (ngx_mcp_json_element(&rest, &tool) == NGX_OK) {

@@ -33,10 +33,10 @@ ngx_int_t ngx_http_mcp_tools_get(ngx_http_mcp_upstream_t *u,
 /*
  * Functions that read a list.  create() makes an empty record in a pool of its
  * own; NULL: no memory.  add() adds the tools of one raw result of tools/list;
- * NGX_ERROR: too many tools, or no memory.  At the end keep() hands the record
- * over to the worker, in place of the old one, or free() frees it.  A record
- * that is not whole takes the place of none, but keeps the list from being read
- * again at once.
+ * NGX_DECLINED: the result has no list; NGX_ERROR: too many tools, or no
+ * memory.  At the end keep() hands the record over to the worker, in place of
+ * the old one, or free() frees it.  A record that is not whole does not replace
+ * another one; the list is not read again at once.
  */
 ngx_http_mcp_tools_t *ngx_http_mcp_tools_create(ngx_str_t *tenant);
 ngx_int_t ngx_http_mcp_tools_add(ngx_http_mcp_tools_t *tools,

@@ -115,6 +115,9 @@ gather_tests(ngx_pool_t *pool)
           "[{\"name\":\"a\"},{\"name\":\"b\"}]" },
         { "{\"tools\":[],\"nextCursor\":\"\"}",
           "{\"tools\":[],\"nextCursor\":\"\"}", "[]" },
+        { "{\"tools\":[{\"name\":\"a\"},{\"name\":\"b\"}],\"nextCursor\":\"\"}",
+          "{\"tools\":[{\"name\":\"b\"},{\"name\":\"a\"}],\"nextCursor\":\"\"}",
+          "[{\"name\":\"a\"},{\"name\":\"b\"}]" },
     };
 
     for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
