@@ -256,6 +256,8 @@ ngx_http_mcp_call_park_session(ngx_http_mcp_upstream_request_t *ureq)
             ngx_http_mcp_pooled_refuse(ureq);
 
             if (rc == NGX_BUSY) {
+                ngx_mcp_count(call->ctx->conf->zone,
+                              NGX_MCP_COUNTER_CALLS_REFUSED, 1);
                 ngx_str_set(&ureq->why, "the limit of running requests is "
                             "reached (mcp_call_limit)");
             }

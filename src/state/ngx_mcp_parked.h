@@ -37,8 +37,8 @@
  * session with the id in->id, which is made if there is none; at most in->limit
  * are kept, of which one that is not in use ends for it.  NGX_OK: *session and
  * call->channel are set; NGX_BUSY: another call runs there, the session is
- * about to end, or those looked at are all in use; the next try looks at
- * others; NGX_DECLINED: there is no room.
+ * about to end, or the limit is reached and none of the sessions examined is
+ * free (the next call examines others); NGX_DECLINED: there is no room.
  */
 ngx_int_t ngx_mcp_exclusive_join(ngx_mcp_zone_t *zone,
     ngx_mcp_session_new_t *in, ngx_mcp_call_t *call, ngx_mcp_ref_t *session);

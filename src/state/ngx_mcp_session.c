@@ -78,7 +78,7 @@ ngx_mcp_session_create(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
     rc = ngx_mcp_admit_locked(zone, &admit);
 
     if (rc == NGX_OK && ngx_mcp_session_search_locked(zone, &in->id, hash)) {
-        rc = NGX_DECLINED;
+        rc = NGX_BUSY;
     }
 
     if (rc == NGX_OK) {
@@ -95,7 +95,13 @@ ngx_mcp_session_create(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
     ngx_mcp_zone_unlock(zone);
 
     if (rc != NGX_OK) {
-        ngx_mcp_count(zone, NGX_MCP_COUNTER_SESSIONS_REFUSED, 1);
+
+        /* another exclusive session may do */
+
+        if (!in->exclusive || rc != NGX_BUSY) {
+            ngx_mcp_count(zone, NGX_MCP_COUNTER_SESSIONS_REFUSED, 1);
+        }
+
         return rc;
     }
 

@@ -88,8 +88,9 @@ typedef struct {
 
 
 /*
- * Creates a session.  NGX_OK: *ref is set; NGX_BUSY: the limit is reached;
- * NGX_DECLINED: the zone is full and nothing can be reclaimed.
+ * Creates a session.  NGX_OK: *ref is set; NGX_BUSY: the limit is reached,
+ * or a session with the id exists; NGX_DECLINED: the zone is full and nothing
+ * can be reclaimed.
  */
 ngx_int_t ngx_mcp_session_create(ngx_mcp_zone_t *zone,
     ngx_mcp_session_new_t *in, ngx_mcp_ref_t *ref);
