@@ -1110,7 +1110,7 @@ static void
 ngx_http_mcp_capture_array(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
 {
     ngx_str_t   rest, message;
-    ngx_uint_t  n;
+    ngx_uint_t  i, n;
 
     rest = *text;
 
@@ -1130,9 +1130,10 @@ ngx_http_mcp_capture_array(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
 
     rest = *text;
 
-    while (!x->stop && !x->done
-           && ngx_mcp_json_element(&rest, &message) == NGX_OK)
-    {
+    for (i = 1; i <= n && !x->stop && !x->done; i++) {
+        (void) ngx_mcp_json_element(&rest, &message);
+
+        x->more = (i < n);
 
         /* cannot fail: the element is a part of a valid text */
 

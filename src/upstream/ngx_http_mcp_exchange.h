@@ -66,7 +66,7 @@ typedef struct {
 
     /*
      * One whole message was received: the data of one SSE event, a JSON body
-     * of at most NGX_HTTP_MCP_WHOLE bytes, or one message of an array in these.
+     * of at most NGX_HTTP_MCP_WHOLE bytes, or one message of such an array.
      * The text is valid during the call; x->scan has its members, and the
      * callback may change it.  A feed gives each event or line, not scanned.
      * May be NULL.
@@ -240,6 +240,8 @@ struct ngx_http_mcp_exchange_s {
     unsigned                           header:1;    /* the response's header
                                                        came */
     unsigned                           opened:1;    /* header() was called */
+    unsigned                           more:1;      /* more messages of the
+                                                       same array follow */
     unsigned                           delivered:1;  /* message() or piece()
                                                         was called */
     unsigned                           scanned:1;   /* the first buffer of "in"

@@ -661,7 +661,9 @@ ngx_http_mcp_reader_message(ngx_http_mcp_upstream_request_t *ureq,
 
     ngx_str_null(&id);
 
-    if (ureq->x->sse) {
+    /* the id of an event with several messages is that of the last one */
+
+    if (ureq->x->sse && !ureq->x->more) {
         id = ureq->x->sse->id;
     }
 
@@ -817,7 +819,7 @@ ngx_http_mcp_reader_refused(ngx_http_mcp_reader_t *reader,
 
         /*
          * A session that was made for the stream is not made a second time,
-         * nor is an upstream that has told what it is probed again.
+         * and an upstream that has said what it is is not probed again.
          */
 
         reader->session_kept = ureq->healed && !ureq->unsure;

@@ -207,7 +207,7 @@ struct ngx_http_mcp_reader_s {
     uint32_t                     hash;      /* hash of the key */
     ngx_uint_t                   noted_serial;  /* serial in the lease */
     ngx_http_mcp_backoff_t       backoff;
-    ngx_msec_t                   pause;     /* that Retry-After asks for, ms */
+    ngx_msec_t                   pause;     /* ms of a Retry-After, or 0 */
     ngx_uint_t                   conflicts; /* number in a row */
     ngx_msec_t                   since;     /* time at which the stream
                                                opened */
