@@ -202,6 +202,9 @@ in_time(sub {
     my ($try) = @_;
 
     told($there[1]);
+
+    my $said = read_up_to_now(1);
+
     $s[1]->call('resources/unsubscribe', { uri => 'x:a' });
 
     return sub {
@@ -210,7 +213,7 @@ in_time(sub {
         ok(!unsubscribed($own),
            'that for all does not, as others are subscribed');
 
-        my $said = marker(1);
+        $said .= marker(1);
 
         is_deeply($s[1]->call('resources/subscribe', { uri => 'x:a' })
                   ->{result}, {}, 'it subscribes again');
@@ -392,6 +395,26 @@ sub in_time {
 
         return is($came, $is, $name) unless $late && $try < 10;
     }
+}
+
+
+# waits until nginx has read what the upstream sent on the stream of a client's
+# session; returns the updates that came
+
+sub read_up_to_now {
+    my ($n) = @_;
+    my @came;
+
+    $up->emit($there[$n], [event => notification('message', {
+        level => 'error', data => 'mark' })]);
+
+    while (my $e = $get[$n]->event) {
+        next unless ref $e->{json};
+        last if $e->{json}{method} eq 'notifications/message';
+        push @came, $e->{json}{params}{uri};
+    }
+
+    return "@came";
 }
 
 
