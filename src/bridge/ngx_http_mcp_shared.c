@@ -1472,7 +1472,10 @@ ngx_http_mcp_shared_notify_wholes(ngx_http_mcp_shared_t *us, ngx_str_t *text,
 }
 
 
-/* NULL: this worker does not know it; then us->filters is as found last */
+/*
+ * Returns NULL if this worker does not know the kind of the upstream; then
+ * us->filters is as found last.
+ */
 
 static ngx_http_mcp_manner_t *
 ngx_http_mcp_shared_manner(ngx_http_mcp_shared_t *us)

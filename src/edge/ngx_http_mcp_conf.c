@@ -824,8 +824,8 @@ ngx_http_mcp_conf_handlers(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf)
 
 
 /*
- * Warns of "return" and "try_files", which answer first.  Their modules keep a
- * pointer first: to codes, and to the files.
+ * Warns of "return" and "try_files", which answer first.  The configuration of
+ * their modules begins with a pointer, to codes or to files.
  */
 
 static void
@@ -863,8 +863,9 @@ ngx_http_mcp_conf_warn_preempted(ngx_conf_t *cf, ngx_http_mcp_directive_t *d)
 
 
 /*
- * Whether a "return" stands before all that may lead past it.  Codes differ in
- * size, and not all sizes are known: each word may be the pointer of a code.
+ * Returns whether a "return" stands before any code that may skip it.  Codes
+ * differ in size, and not all sizes are known: each word may be the pointer of
+ * a code.
  */
 
 static ngx_uint_t

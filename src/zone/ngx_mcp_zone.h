@@ -236,8 +236,8 @@ void ngx_mcp_zone_lock(ngx_mcp_zone_t *zone);
 void ngx_mcp_zone_unlock(ngx_mcp_zone_t *zone);
 
 /*
- * whether nginx has loaded a newer configuration; its workers may not have
- * begun yet
+ * returns whether nginx has read a newer configuration; its workers may begin
+ * later, or never, if the reload failed
  */
 ngx_uint_t ngx_mcp_zone_reloaded(ngx_mcp_zone_t *zone);
 
