@@ -686,7 +686,7 @@ session_tests(void)
                                 &in.identity, &s);
     ok(s.level == NGX_MCP_LEVEL_ERROR, "level");
 
-    ok(ngx_mcp_session_create(&zone, &in, &other) == NGX_DECLINED,
+    ok(ngx_mcp_session_create(&zone, &in, &other) == NGX_BUSY,
        "an id is used once");
 
     ngx_mcp_session_end(&zone, ref, NGX_MCP_COUNTER_SESSIONS_DELETED);
