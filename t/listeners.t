@@ -254,8 +254,9 @@ hears($get[0], 'file:///a', 'and goes on');
 
 # the holder is killed
 
-emit($up, $sid, updated('file:///a'), 'id-7');
-hears($get[0], 'file:///a', 'an event with an id');
+emit($up, $sid, [notification('message', { level => 'info', data => 'x' }),
+                 updated('file:///a')], 'id-7');
+hears($get[0], 'file:///a', 'an event with an id, and two messages');
 ping($sid);
 my $holder = holder();
 $up->clear;
@@ -271,6 +272,17 @@ emit($up, $sid, updated('file:///a'));
 hears($get[0], 'file:///a', 'on the same session');
 is(count($up, 'resources/subscribe'), 0, 'nothing is subscribed to again');
 is(count($up, 'initialize'), 0, 'or made anew');
+
+
+# an event that is not read: the stream begins again behind it
+
+$up->clear;
+emit($up, $sid, [map { updated('file:///z') } 1 .. 129], 'id-8');
+hears($get[0], 'file:///a', 'an array of too many messages is a gap');
+($next) = $up->wait_requests(sub {
+    $_[0]{method} eq 'GET' && $_[0]{headers}{'mcp-session-id'} eq $sid
+});
+is($next->{headers}{'last-event-id'}, 'id-8', 'behind which it goes on');
 
 is(subscribe($s[2], 'file:///c'), 'ok', 'subscriptions go on');
 is(asked($up, 'resources/subscribe', 'file:///c'), 1, 'and are asked for');

@@ -692,7 +692,7 @@ ngx_http_mcp_feed_held(ngx_http_mcp_reader_t *reader)
 
     ngx_http_mcp_feed_number += (fs->feed->demand != 0);
 
-    ngx_http_mcp_reader_open(reader);
+    (void) ngx_http_mcp_reader_open(reader);
 
     return NGX_OK;
 }

@@ -567,9 +567,7 @@ ngx_http_mcp_shared_work(ngx_event_t *ev)
                && (us->established || us->nrunning == 0))
     {
         us->listening = 1;
-        us->stream_pending = 1;
-
-        ngx_http_mcp_reader_open(&us->reader);
+        us->stream_pending = (ngx_http_mcp_reader_open(&us->reader) == 0);
 
     } else if (us->stream_requested && us->stream_serial != us->serial
                && ngx_mcp_upstream_session_peek(us->bridge->zone, us->ref,

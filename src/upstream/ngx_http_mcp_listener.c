@@ -131,7 +131,7 @@ ngx_http_mcp_listener_start(ngx_http_mcp_upstream_t *u,
     reader->stays = listener->exclusive;
 
     ngx_http_mcp_reader_init(reader);
-    ngx_http_mcp_reader_open(reader);
+    (void) ngx_http_mcp_reader_open(reader);
 }
 
 

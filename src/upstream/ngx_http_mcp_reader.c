@@ -63,6 +63,8 @@ static void ngx_http_mcp_reader_destroyed(
     ngx_http_mcp_upstream_request_t *ureq);
 static void ngx_http_mcp_reader_disconnected(ngx_http_mcp_reader_t *reader);
 static ngx_msec_t ngx_http_mcp_reader_delay(ngx_http_mcp_reader_t *reader);
+static ngx_msec_t ngx_http_mcp_reader_pause(ngx_http_mcp_reader_t *reader,
+    ngx_msec_t delay);
 static void ngx_http_mcp_reader_stop(ngx_http_mcp_reader_t *reader);
 static void ngx_http_mcp_reader_detach(ngx_http_mcp_reader_t *reader);
 static void ngx_http_mcp_reader_set_id(ngx_http_mcp_reader_t *reader,
@@ -259,9 +261,11 @@ ngx_http_mcp_reader_event(ngx_event_t *ev, ngx_event_handler_pt handler,
 }
 
 
-void
+ngx_msec_t
 ngx_http_mcp_reader_open(ngx_http_mcp_reader_t *reader)
 {
+    ngx_msec_t  pause;
+
     ngx_log_debug2(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
                    "mcp reader of \"%V\" opens for session %V",
                    &reader->upstream->name, &reader->audience.session);
@@ -270,7 +274,11 @@ ngx_http_mcp_reader_open(ngx_http_mcp_reader_t *reader)
 
     /* starts in another turn: the caller may be within a request of its own */
 
-    ngx_add_timer(&reader->retry, 0);
+    pause = ngx_http_mcp_reader_pause(reader, 0);
+
+    ngx_add_timer(&reader->retry, pause);
+
+    return pause;
 }
 
 
@@ -288,7 +296,6 @@ ngx_http_mcp_reader_retry(ngx_event_t *ev)
     }
 
     rc = NGX_DECLINED;
-    reader->pause = 0;
 
     if (reader->kind->wanted == NULL || reader->kind->wanted(reader)) {
         rc = ngx_http_mcp_reader_attempt(reader, &reader->ureq);
@@ -446,7 +453,7 @@ ngx_http_mcp_reader_replace(ngx_http_mcp_reader_t *reader)
     if (reader->up && reader->next == NULL && !reader->replaced
         && !reader->replace.timer_set)
     {
-        ngx_add_timer(&reader->replace, 0);
+        ngx_add_timer(&reader->replace, ngx_http_mcp_reader_pause(reader, 0));
     }
 }
 
@@ -494,7 +501,9 @@ ngx_http_mcp_reader_replace_failed(ngx_http_mcp_reader_t *reader)
     reader->nrepeats = 0;
 
     ngx_add_timer(&reader->replace,
-                  ngx_http_mcp_backoff_next(&reader->replacing));
+                  ngx_http_mcp_reader_pause(reader,
+                                            ngx_http_mcp_backoff_next(
+                                                         &reader->replacing)));
 }
 
 
@@ -731,7 +740,9 @@ static void
 ngx_http_mcp_reader_done(ngx_http_mcp_upstream_request_t *ureq,
     ngx_http_mcp_outcome_e outcome)
 {
+    time_t                       after;
     ngx_uint_t                   stops;
+    ngx_mcp_sse_t               *sse;
     ngx_http_mcp_reader_t       *reader;
     ngx_http_mcp_reader_kind_t  *kind;
 
@@ -741,6 +752,27 @@ ngx_http_mcp_reader_done(ngx_http_mcp_upstream_request_t *ureq,
     if (reader->lease_lost) {
         ngx_http_mcp_reader_end(reader, NGX_HTTP_MCP_READER_LOST);
         return;
+    }
+
+    after = ureq->x ? ngx_http_mcp_headers_retry_after(ureq->x) : 0;
+
+    if (after) {
+
+        /* those that were refused together do not come back together */
+
+        reader->not_before = ngx_current_msec + 1000 * after
+                             + ngx_random() % NGX_HTTP_MCP_BACKOFF;
+    }
+
+    sse = ngx_http_mcp_reader_sse(reader);
+
+    if (sse && sse->id.len && ureq == reader->ureq
+        && outcome == NGX_HTTP_MCP_BAD && kind->gap)
+    {
+
+        /* the next stream begins behind the event that could not be read */
+
+        kind->gap(reader, "an event could not be read");
     }
 
     if (ureq == reader->old && outcome != NGX_HTTP_MCP_OK) {
@@ -812,10 +844,6 @@ ngx_http_mcp_reader_refused(ngx_http_mcp_reader_t *reader,
     }
 
     if (outcome == NGX_HTTP_MCP_STATUS) {
-
-        if (ureq->x) {
-            reader->pause = 1000 * ngx_http_mcp_headers_retry_after(ureq->x);
-        }
 
         /*
          * A session that was made for the stream is not made a second time,
@@ -917,17 +945,8 @@ ngx_http_mcp_reader_delay(ngx_http_mcp_reader_t *reader)
     }
 
     if (!reader->conflict) {
-        delay = ngx_http_mcp_backoff_next(&reader->backoff);
-
-        if (reader->pause) {
-
-            /* those that were refused together do not come back together */
-
-            delay = ngx_max(delay, reader->pause
-                                   + ngx_random() % NGX_HTTP_MCP_BACKOFF);
-        }
-
-        return delay;
+        return ngx_http_mcp_reader_pause(reader,
+                                   ngx_http_mcp_backoff_next(&reader->backoff));
     }
 
     delay = NGX_HTTP_MCP_READER_CONFLICT << reader->conflicts;
@@ -935,6 +954,19 @@ ngx_http_mcp_reader_delay(ngx_http_mcp_reader_t *reader)
     reader->conflicts = ngx_min(reader->conflicts + 1, 10);
 
     return ngx_min(delay, NGX_HTTP_MCP_BACKOFF_MAX);
+}
+
+
+/* makes a delay as long as a Retry-After of the upstream asks for */
+
+static ngx_msec_t
+ngx_http_mcp_reader_pause(ngx_http_mcp_reader_t *reader, ngx_msec_t delay)
+{
+    ngx_msec_int_t  left;
+
+    left = (ngx_msec_int_t) (reader->not_before - ngx_current_msec);
+
+    return ngx_max((ngx_msec_int_t) delay, left);
 }
 
 

@@ -207,7 +207,8 @@ struct ngx_http_mcp_reader_s {
     uint32_t                     hash;      /* hash of the key */
     ngx_uint_t                   noted_serial;  /* serial in the lease */
     ngx_http_mcp_backoff_t       backoff;
-    ngx_msec_t                   pause;     /* ms of a Retry-After, or 0 */
+    ngx_msec_t                   not_before;  /* the end of the pause that a
+                                                 Retry-After asked for */
     ngx_uint_t                   conflicts; /* number in a row */
     ngx_msec_t                   since;     /* time at which the stream
                                                opened */
@@ -264,9 +265,10 @@ void ngx_http_mcp_reader_init(ngx_http_mcp_reader_t *reader);
 
 /*
  * Opens the stream in a later event, and again whenever it ends, until the
- * reader is closed or ended.
+ * reader is closed or ended.  Returns the ms until then: not 0 if the upstream
+ * refused the stream before, and has asked for a pause (Retry-After).
  */
-void ngx_http_mcp_reader_open(ngx_http_mcp_reader_t *reader);
+ngx_msec_t ngx_http_mcp_reader_open(ngx_http_mcp_reader_t *reader);
 
 /* closes the stream and opens it again after the back-off */
 void ngx_http_mcp_reader_reconnect(ngx_http_mcp_reader_t *reader);
