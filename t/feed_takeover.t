@@ -75,17 +75,7 @@ run('reloads', 1500, 3, sub {
 # new workers that begin long after the old ones were told to quit
 
 run('reloads, late', 400, 3, sub {
-    my %old = map { $_ => 1 } children();
-    my $until = time() + 0.6;
-    my %late;
-
-    $t->hup;
-
-    while (time() < $until) {
-        kill 'STOP', $_ for grep { !$old{$_} && !$late{$_}++ } children();
-    }
-
-    kill 'CONT', keys %late;
+    $t->hup_late(0.6);
     ok($t->reloaded, 'a reload whose workers begin late');
 });
 
@@ -186,14 +176,6 @@ sub run {
         is(scalar @lost, 0, "$what, $c->{path}: nothing was lost")
             or diag("@lost[0 .. (@lost > 9 ? 9 : $#lost)]");
     }
-}
-
-
-# the processes that the master has started, also before they are workers
-
-sub children {
-    my $pid = $t->pid;
-    return split / /, Mcp::Test::slurp_file("/proc/$pid/task/$pid/children");
 }
 
 

@@ -592,6 +592,15 @@ is(said(again($r)), '200 complete', 'and has it still');
 ok($t->wait_old, 'and ends');
 is(said(again(call('ask'))), '200 complete', 'and the new ones others');
 
+# new workers begin long after the old one was told to quit
+
+($here) = $t->workers;
+$r = call('ask', on => $here);
+$t->hup_late(1.6);
+is(said(again($r)), '200 complete', 'a reload whose workers begin late');
+ok($t->reloaded, 'it is over');
+ok($t->wait_old, 'the old worker ends');
+
 # a worker learns that it is to quit between an answer and the end of the
 # stream that brought it
 

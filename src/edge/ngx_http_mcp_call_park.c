@@ -35,6 +35,9 @@
 /* ms between checks of a quitting worker whether another one is left */
 #define NGX_HTTP_MCP_PARK_QUIT    1000
 
+/* ms until the first of them at a reload, whose workers may begin late */
+#define NGX_HTTP_MCP_PARK_RELOAD  3500
+
 
 /* a call in an exclusive session; in r->pool */
 
@@ -968,6 +971,7 @@ ngx_http_mcp_call_park_wake(ngx_http_mcp_call_t *call)
 void
 ngx_http_mcp_call_park_quit(ngx_mcp_zone_t *zone)
 {
+    ngx_msec_t             wait;
     ngx_queue_t           *q;
     ngx_http_mcp_call_t   *call;
     ngx_http_mcp_calls_t  *calls;
@@ -978,18 +982,21 @@ ngx_http_mcp_call_park_quit(ngx_mcp_zone_t *zone)
         return;
     }
 
+    /* other workers may be about to quit as well, or to begin */
+
+    wait = ngx_mcp_zone_reloaded(zone) ? NGX_HTTP_MCP_PARK_RELOAD
+                                       : NGX_HTTP_MCP_PARK_QUIT;
+
     for (q = ngx_queue_head(&calls->kept);
          q != ngx_queue_sentinel(&calls->kept);
          q = ngx_queue_next(q))
     {
         call = ngx_queue_data(q, ngx_http_mcp_call_t, kept_queue);
 
-        /* other workers may be about to quit as well */
-
         if (call->park && call->state == NGX_HTTP_MCP_CALL_RUNNING
             && call->ctx->conf->zone == zone)
         {
-            ngx_add_timer(&call->park->timer, NGX_HTTP_MCP_PARK_QUIT);
+            ngx_add_timer(&call->park->timer, wait);
         }
     }
 }

@@ -535,6 +535,28 @@ sub reloaded {
 }
 
 
+# a reload whose workers begin so many seconds late: they stand still, from the
+# moment in which they are made
+
+sub hup_late {
+    my ($self, $seconds) = @_;
+
+    my $list = "/proc/$self->{pid}/task/$self->{pid}/children";
+    my %old = map { $_ => 1 } split / /, slurp_file($list);
+    my $until = time() + $seconds;
+    my %late;
+
+    $self->hup;
+
+    while (time() < $until) {
+        kill 'STOP', $_ for grep { !$old{$_} && !$late{$_}++ }
+                            split / /, slurp_file($list);
+    }
+
+    kill 'CONT', keys %late;
+}
+
+
 # true when the workers of before the last reload are gone
 
 sub wait_old {
