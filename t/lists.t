@@ -502,8 +502,9 @@ for (1 .. 2) {
 ok(!exists $r->{nextCursor}, 'passes through');
 $t->publish({ kind => 'moved' }, '/publish-small');
 hears('small', 'resources');
-my @large = $t->log =~ /\[warn\] .*too large for the cache/g;
+my @large = $t->log =~ /\[warn\] .*(too large for the cache.*)/g;
 is(scalar @large, 1, 'which the log says once');
+like($large[0], qr/give "mcp_zone" a larger size/, 'with a remedy');
 
 done_testing();
 

@@ -91,8 +91,8 @@ struct ngx_http_mcp_shared_s {
     unsigned                   idle:1;       /* the stream was closed, as it
                                                 was not needed */
     unsigned                   no_stream:1;  /* the upstream offers none now */
-    unsigned                   filters:1;    /* subscriptions were made with
-                                                the stream last */
+    unsigned                   filters:1;    /* as known last, the stream
+                                                names the resources */
 };
 
 

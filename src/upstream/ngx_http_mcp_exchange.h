@@ -66,10 +66,10 @@ typedef struct {
 
     /*
      * One whole message was received: the data of one SSE event, a JSON body
-     * of at most NGX_HTTP_MCP_WHOLE bytes, or one message of such an array.
-     * The text is valid during the call; x->scan has its members, and the
-     * callback may change it.  A feed gives each event or line, not scanned.
-     * May be NULL.
+     * of at most NGX_HTTP_MCP_WHOLE bytes or, if one of these is an array, each
+     * of its messages.  The text is valid during the call; x->scan has its
+     * members, and the callback may change it.  A feed gives each event or
+     * line, not scanned.  May be NULL.
      */
     void                  (*message)(ngx_http_mcp_exchange_t *x,
                                 ngx_str_t *text);
