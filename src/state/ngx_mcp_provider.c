@@ -10,7 +10,12 @@
 /* the bits of a key that are stored; a hash of the upstream has the others */
 #define NGX_MCP_PROVIDER_KEY  0xffffffffffff0000ull
 
+/* the places that an entry may have: a cache line */
+#define NGX_MCP_PROVIDER_PLACES  8
 
+
+static volatile uint64_t *ngx_mcp_provider_places(ngx_mcp_zone_t *zone,
+    uint64_t key);
 static uint64_t ngx_mcp_provider_value(ngx_mcp_zone_t *zone, uint64_t key,
     ngx_str_t *upstream);
 
@@ -35,13 +40,30 @@ void
 ngx_mcp_provider_put(ngx_mcp_zone_t *zone, uint64_t key, ngx_str_t *upstream)
 {
     uint64_t            value;
-    volatile uint64_t  *place;
+    ngx_uint_t          i, n;
+    volatile uint64_t  *places;
 
-    place = &zone->root->providers[(key >> 16) % NGX_MCP_PROVIDERS];
+    places = ngx_mcp_provider_places(zone, key);
     value = ngx_mcp_provider_value(zone, key, upstream);
 
-    if (*place != value) {
-        *place = value;
+    /* the place of the resource, else a free one, else any */
+
+    n = ngx_random() % NGX_MCP_PROVIDER_PLACES;
+
+    for (i = 0; i < NGX_MCP_PROVIDER_PLACES; i++) {
+
+        if (((places[i] ^ key) & NGX_MCP_PROVIDER_KEY) == 0) {
+            n = i;
+            break;
+        }
+
+        if (places[i] == 0) {
+            n = i;
+        }
+    }
+
+    if (places[n] != value) {
+        places[n] = value;
     }
 }
 
@@ -49,11 +71,30 @@ ngx_mcp_provider_put(ngx_mcp_zone_t *zone, uint64_t key, ngx_str_t *upstream)
 ngx_uint_t
 ngx_mcp_provider_is(ngx_mcp_zone_t *zone, uint64_t key, ngx_str_t *upstream)
 {
-    volatile uint64_t  *place;
+    ngx_uint_t          i;
+    volatile uint64_t  *places;
 
-    place = &zone->root->providers[(key >> 16) % NGX_MCP_PROVIDERS];
+    places = ngx_mcp_provider_places(zone, key);
 
-    return *place == ngx_mcp_provider_value(zone, key, upstream);
+    for (i = 0; i < NGX_MCP_PROVIDER_PLACES; i++) {
+
+        if (((places[i] ^ key) & NGX_MCP_PROVIDER_KEY) == 0) {
+            return places[i] == ngx_mcp_provider_value(zone, key, upstream);
+        }
+    }
+
+    return 0;
+}
+
+
+static volatile uint64_t *
+ngx_mcp_provider_places(ngx_mcp_zone_t *zone, uint64_t key)
+{
+    ngx_uint_t  n;
+
+    n = (key >> 16) % (NGX_MCP_PROVIDERS / NGX_MCP_PROVIDER_PLACES);
+
+    return &zone->root->providers[n * NGX_MCP_PROVIDER_PLACES];
 }
 
 

@@ -10,7 +10,8 @@
  * lists, and is asked for the resource first.
  *
  * The providers are in a table of fixed size in the zone, which is used
- * without the lock.  A new entry replaces the entry that had its place.
+ * without the lock.  A new entry has one of several places; if none is free, it
+ * replaces an entry there.
  */
 
 #ifndef _NGX_MCP_PROVIDER_H_INCLUDED_

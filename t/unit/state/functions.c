@@ -1989,8 +1989,10 @@ parked_stream_tests(void)
 static void
 provider_tests(void)
 {
-    uint64_t   key, other;
-    ngx_str_t  endpoint, tenant, uri, one, two;
+    u_char      buf[NGX_INT_T_LEN];
+    uint64_t    key, other;
+    ngx_str_t   endpoint, tenant, uri, one, two;
+    ngx_uint_t  i, known;
 
     start(ZONE_SIZE);
 
@@ -2013,6 +2015,24 @@ provider_tests(void)
     ngx_mcp_provider_put(&zone, key, &two);
     ok(ngx_mcp_provider_is(&zone, key, &two)
        && !ngx_mcp_provider_is(&zone, key, &one), "another one");
+
+    uri.data = buf;
+
+    for (i = 0; i < 200; i++) {
+        uri.len = sprintf((char *) buf, "%d", (int) i);
+        ngx_mcp_provider_put(&zone, ngx_mcp_provider_key(&zone, &endpoint,
+                                                         &tenant, &uri), &one);
+    }
+
+    for (known = 0, i = 0; i < 200; i++) {
+        uri.len = sprintf((char *) buf, "%d", (int) i);
+        known += ngx_mcp_provider_is(&zone, ngx_mcp_provider_key(&zone,
+                                                &endpoint, &tenant, &uri),
+                                     &one);
+    }
+
+    ok(known == 200 && ngx_mcp_provider_is(&zone, key, &two),
+       "many resources: %d are known", (int) known);
 
     stop("providers");
 }
