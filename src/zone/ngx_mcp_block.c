@@ -17,6 +17,7 @@ typedef struct {
 static uint32_t ngx_mcp_block_pop_locked(ngx_mcp_zone_t *zone);
 static uint32_t ngx_mcp_block_chain_locked(ngx_mcp_zone_t *zone, ngx_uint_t n,
     uint32_t *last);
+static void ngx_mcp_staged_used_locked(ngx_mcp_zone_t *zone, uint32_t n);
 static void ngx_mcp_block_free_locked(ngx_mcp_zone_t *zone, uint32_t n);
 static void ngx_mcp_list_set(ngx_mcp_zone_t *zone, ngx_mcp_list_sh_t *list,
     uint32_t n, uint32_t next, uint32_t old, size_t offset);
@@ -494,6 +495,26 @@ ngx_mcp_staged_free_locked(ngx_mcp_zone_t *zone, ngx_mcp_worker_sh_t *w)
 }
 
 
+/* notes that a chain, if it is the one that this worker staged, is in use */
+
+static void
+ngx_mcp_staged_used_locked(ngx_mcp_zone_t *zone, uint32_t n)
+{
+    ngx_mcp_worker_sh_t  *w;
+
+    if (zone->worker == NGX_MCP_NO_WORKER) {
+        return;
+    }
+
+    w = ngx_mcp_slot(zone, zone->worker);
+
+    if (w->staged == n) {
+        ngx_mcp_touch(zone, &w->staged);
+        w->staged = 0;
+    }
+}
+
+
 /* frees a chain, whose first block has the number of the last one */
 
 static void
@@ -567,7 +588,6 @@ void
 ngx_mcp_commit_locked(ngx_mcp_zone_t *zone, void *rec, ngx_uint_t type)
 {
     ngx_mcp_block_sh_t   *block;
-    ngx_mcp_worker_sh_t  *w;
     ngx_mcp_record_sh_t  *r;
 
     r = rec;
@@ -575,14 +595,7 @@ ngx_mcp_commit_locked(ngx_mcp_zone_t *zone, void *rec, ngx_uint_t type)
 
     block->type = (u_char) type;
 
-    if (zone->worker != NGX_MCP_NO_WORKER) {
-        w = ngx_mcp_slot(zone, zone->worker);
-
-        if (w->staged == ngx_mcp_number(zone, rec)) {
-            ngx_mcp_touch(zone, &w->staged);
-            w->staged = 0;
-        }
-    }
+    ngx_mcp_staged_used_locked(zone, ngx_mcp_number(zone, rec));
 
     zone->sh->used[type] += block->blocks;
     zone->schema->charge_locked(zone, r->account, type, block->blocks);
@@ -632,6 +645,8 @@ ngx_mcp_text_replace_locked(ngx_mcp_zone_t *zone, void *rec,
     n = ngx_mcp_number(zone, r);
     m = ngx_mcp_number(zone, new);
     head = zone->schema->heads[r->block.type];
+
+    ngx_mcp_staged_used_locked(zone, m);
 
     ngx_mcp_journal_note(zone, r, NGX_MCP_BLOCK_SIZE);
 
