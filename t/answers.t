@@ -25,8 +25,36 @@ my $port = free_port();
 my $server = Mcp::Upstream->new(Mcp::Upstream::mcp(
     'tools/list' => { tools => [{ name => 'server' }] }));
 
+# one says how it is to be used; the other says this in a form that it
+# may not have
+
+my %says = (without => 'use it', with => { use => 'it' });
+
+my %grown = map {
+    my $name = $_;
+
+    $name => Mcp::Upstream->new(Mcp::Upstream::mcp(
+        initialize => sub {
+            my ($r) = @_;
+
+            return [json => Mcp::Upstream::result($r, {
+                protocolVersion => $r->{json}{params}{protocolVersion},
+                capabilities => { resources => { subscribe =>
+                                                 JSON::PP::true } },
+                serverInfo => { name => $name, version => '1' },
+                instructions => $says{$name},
+            }), { 'Mcp-Session-Id' => "$name-$$" }];
+        },
+        sessions => 0,
+        GET => sub { return ([sse => {}], [hang =>]) },
+    ))
+} keys %says;
+
 my $t = Mcp::Test->new(vars => { UP => $up->port, TURN => $port,
-                                 SERVER => $server->port }, conf => <<'EOF');
+                                 SERVER => $server->port, GROWN => '',
+                                 WITHOUT => $grown{without}->port,
+                                 WITH => $grown{with}->port },
+                       conf => <<'EOF');
 mcp_zone zone=main:4m;
 limit_req_zone $server_name zone=slowly:1m rate=10r/s;
 
@@ -87,6 +115,17 @@ server {
         proxy_pass http://127.0.0.1:%%UP%%/;
     }
 
+    location = /grows {
+        mcp_endpoint zone=main;
+        %%GROWN%%
+    }
+
+    location = /_without {
+        internal;
+        proxy_pass http://127.0.0.1:%%WITHOUT%%/;
+    }
+
+    location = /_with { internal; proxy_pass http://127.0.0.1:%%WITH%%/; }
     location = /_up { internal; proxy_pass http://127.0.0.1:%%UP%%/; }
     location = /_turn { internal; proxy_pass http://127.0.0.1:%%TURN%%/; }
 }
@@ -188,5 +227,15 @@ is_deeply($s->call('tools/call', { name => 'read' })->{result},
           { content => [] }, "call $_ behind a limit") for 1 .. 3;
 
 like($t->log, qr/delaying request/, 'was delayed');
+
+
+# an endpoint without upstreams gets two
+
+ok($t->reload(vars => { %{ $t->{vars} }, GROWN =>
+    'mcp_upstream without /_without; mcp_upstream with /_with;' }),
+   'upstreams are added');
+
+is($t->session(path => '/grows')->{server}{instructions}, 'use it',
+   'how to use one is told, whatever is wrong with the other');
 
 done_testing();

@@ -510,9 +510,11 @@ ngx_http_mcp_offer_instructions(u_char *p, ngx_http_mcp_loc_conf_t *mlcf,
 
     for (i = 0; i < n; i++) {
 
-        if (parts[i].instructions.len > 2) {
+        if (parts[i].instructions.len > 2
+            && parts[i].instructions.data[0] == '"')
+        {
             text = &parts[i].instructions;
-            some += (text->data[0] == '"');
+            some++;
         }
     }
 
@@ -527,7 +529,7 @@ ngx_http_mcp_offer_instructions(u_char *p, ngx_http_mcp_loc_conf_t *mlcf,
         return ngx_mcp_json_escape(p, &mlcf->instructions);
     }
 
-    if (n == 1 || some < 2) {
+    if (some == 1) {
         return ngx_cpymem(p, text->data, text->len);
     }
 
