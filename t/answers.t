@@ -25,8 +25,8 @@ my $port = free_port();
 my $server = Mcp::Upstream->new(Mcp::Upstream::mcp(
     'tools/list' => { tools => [{ name => 'server' }] }));
 
-# one says how it is to be used; the other says this in a form that it
-# may not have
+# one says how it is to be used; the other, which has the resource, says this in
+# a form that it may not have
 
 my %says = (without => 'use it', with => { use => 'it' });
 
@@ -46,6 +46,10 @@ my %grown = map {
             }), { 'Mcp-Session-Id' => "$name-$$" }];
         },
         sessions => 0,
+        'resources/subscribe' => sub {
+            return $name eq 'with'
+                   ? {} : [json => Mcp::Upstream::error($_[0], -32002, 'no')];
+        },
         GET => sub { return ([sse => {}], [hang =>]) },
     ))
 } keys %says;
@@ -231,11 +235,26 @@ like($t->log, qr/delaying request/, 'was delayed');
 
 # an endpoint without upstreams gets two
 
+my %file = (uri => 'file:///a');
+
+$s = $t->session(path => '/grows');
+is_deeply($s->call('resources/subscribe', \%file)->{result}, {},
+          'a subscription without an upstream');
+
 ok($t->reload(vars => { %{ $t->{vars} }, GROWN =>
     'mcp_upstream without /_without; mcp_upstream with /_with;' }),
    'upstreams are added');
 
 is($t->session(path => '/grows')->{server}{instructions}, 'use it',
    'how to use one is told, whatever is wrong with the other');
+
+is_deeply($s->call('resources/subscribe', \%file)->{result}, {},
+          'the subscription is repeated');
+
+for (sort keys %grown) {
+    is_deeply([map { $_->{json}{params}{uri} }
+               $grown{$_}->calls('resources/subscribe')], ['file:///a'],
+              "upstream \"$_\" is asked for it, and for nothing else");
+}
 
 done_testing();

@@ -110,9 +110,9 @@ ngx_http_mcp_subscription_start(ngx_http_mcp_call_t *call,
 
     rc = ngx_http_mcp_subscription_add(call, u);
 
-    if (known) {
+    if (known && !call->route.seek) {
 
-        /* it stays, whatever becomes of this call */
+        /* the subscription stays, whatever becomes of this call */
 
         ngx_str_null(&call->uri);
     }
