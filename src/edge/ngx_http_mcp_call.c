@@ -1164,6 +1164,7 @@ ngx_http_mcp_call_may_stream(ngx_http_mcp_call_t *call)
 void
 ngx_http_mcp_call_open_stream(ngx_http_mcp_call_t *call)
 {
+    ngx_int_t            rc;
     ngx_http_mcp_ctx_t  *ctx;
 
     if (!ngx_http_mcp_call_may_stream(call)) {
@@ -1180,11 +1181,6 @@ ngx_http_mcp_call_open_stream(ngx_http_mcp_call_t *call)
     ctx->responded = 1;
     ctx->response = 2;
 
-    if (!ctx->client->sessionless) {
-        ngx_mcp_call_mark(ctx->conf->zone, call->record.ref,
-                          NGX_MCP_CALL_STREAMED);
-    }
-
     if (call->answerer->headers) {
         (void) call->answerer->headers(call);
     }
@@ -1199,20 +1195,25 @@ ngx_http_mcp_call_open_stream(ngx_http_mcp_call_t *call)
     call->owner.room = ngx_http_mcp_call_stream_room;
     call->owner.data = call;
 
-    if (ngx_http_mcp_stream_open(call->r, call->record.channel, NULL, 0,
-                                 &call->owner)
-        != NGX_OK)
-    {
-        if (!call->r->header_sent) {
-            /* no stream has room: only the answer reaches the client */
+    rc = ngx_http_mcp_stream_open(call->r, call->record.channel, NULL, 0,
+                                  &call->owner);
 
-            call->response = NGX_HTTP_MCP_CALL_UNSENT;
-            ctx->responded = 0;
-            ctx->response = 0;
+    if (rc != NGX_OK && !call->r->header_sent) {
+        /* no stream has room: only the answer reaches the client */
 
-            return;
-        }
+        call->response = NGX_HTTP_MCP_CALL_UNSENT;
+        ctx->responded = 0;
+        ctx->response = 0;
 
+        return;
+    }
+
+    if (!ctx->client->sessionless) {
+        ngx_mcp_call_mark(ctx->conf->zone, call->record.ref,
+                          NGX_MCP_CALL_STREAMED);
+    }
+
+    if (rc != NGX_OK) {
         /* messages wait on the line all the same */
 
         ngx_http_mcp_call_write_failed(call);
