@@ -3,7 +3,7 @@
 # Copyright (C) 2026 The ngx_http_mcp_module authors
 #
 # Calls whose clients have left: they run on, so many for each tenant and in
-# all, and the oldest beyond that are cancelled.
+# all, and the oldest of a tenant beyond that are cancelled.
 
 use FindBin;
 use lib "$FindBin::Bin/lib";
@@ -199,6 +199,40 @@ $up->release($_) for 'others', map { my $n = $_; map { "greedy$n-$_" } 1 .. 8 }
                                1 .. 15;
 ok(wait_for(sub { calls()->{running} == 0 }), 'none of those before runs on')
     or diag(calls()->{running});
+
+
+# where the worker has no room for more, no other tenant's are cancelled
+
+my @full;
+
+for (1, 2) {
+    my $s = $t->session(headers => { 'X-Tenant' => "full$_" });
+
+    push @full, [$s, leave($s, 'full', conn => $t->conn_on_worker($worker))]
+        for 1 .. 10;
+}
+
+my $late = $t->session(headers => { 'X-Tenant' => 'late' });
+
+$before = calls()->{abandoned};
+my ($new) = leave($late, 'late', conn => $t->conn_on_worker($worker));
+
+ok(wait_for(sub { calls()->{abandoned} > $before }),
+   'one that is left then is cancelled');
+is(calls()->{abandoned}, $before + 1, 'and no other');
+
+$up->release('full');
+
+for (@full[0, 10]) {
+    $j = answer(@$_[0, 1]);
+    is($j && $j->{result}{content}[0]{text}, 'full', 'the oldest run on');
+}
+
+$j = answer($late, $new);
+is($j && $j->{error}{code}, -32603, 'the new one is answered with an error');
+
+$up->release('late');
+ok(wait_for(sub { calls()->{running} == 0 }), 'and all end');
 
 
 # without a tenant, users are told apart, whatever they share

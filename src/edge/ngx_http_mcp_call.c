@@ -1311,7 +1311,9 @@ ngx_http_mcp_call_write_failed(ngx_http_mcp_call_t *call)
     call->r->connection->error = 0;
     call->left = 1;
 
-    if (call->answerer->cancel || !call->ctx->client->sessionless) {
+    /* the caller still uses the call, which must not end at once */
+
+    if (call->answerer->cancel) {
         ngx_http_mcp_call_without_client(call);
     }
 }
@@ -1337,22 +1339,24 @@ ngx_http_mcp_call_client_left(ngx_http_mcp_call_t *call)
 static void
 ngx_http_mcp_call_without_client(ngx_http_mcp_call_t *call)
 {
+    if (call->state != NGX_HTTP_MCP_CALL_RUNNING) {
+        return;
+    }
+
     if (!call->ctx->client->sessionless) {
         ngx_http_mcp_call_keep_running(call);
         return;
     }
 
-    if (call->state == NGX_HTTP_MCP_CALL_RUNNING) {
-        ngx_mcp_count(call->ctx->conf->zone, NGX_MCP_COUNTER_CALLS_CANCELLED,
-                      1);
-        ngx_http_mcp_call_abort(call, NGX_HTTP_MCP_CALL_LEFT);
-    }
+    ngx_mcp_count(call->ctx->conf->zone, NGX_MCP_COUNTER_CALLS_CANCELLED, 1);
+    ngx_http_mcp_call_abort(call, NGX_HTTP_MCP_CALL_LEFT);
 }
 
 
 /*
  * Lets a call run on whose client has left.  If there are too many such calls,
- * the oldest one is cancelled whose client has not come back; never this one.
+ * the oldest one of the same key is cancelled whose client has not come back;
+ * it may be this call, which may be freed then.
  */
 
 static void
@@ -1363,7 +1367,7 @@ ngx_http_mcp_call_keep_running(ngx_http_mcp_call_t *call)
     ngx_http_mcp_call_t   *oldest;
     ngx_http_mcp_calls_t  *calls;
 
-    if (call->kept_queue.next || call->reason) {
+    if (call->kept_queue.next) {
         return;
     }
 
@@ -1385,9 +1389,7 @@ ngx_http_mcp_call_keep_running(ngx_http_mcp_call_t *call)
 
         oldest = ngx_http_mcp_call_kept_oldest(call, &n);
 
-        if (oldest == call
-            || (n <= ctx->conf->call_limit && calls->nkept <= max))
-        {
+        if (n <= ctx->conf->call_limit && calls->nkept <= max) {
             return;
         }
 
@@ -1442,11 +1444,7 @@ ngx_http_mcp_call_kept_key(ngx_http_mcp_call_t *call)
 }
 
 
-/*
- * Returns the call that is cancelled if there are too many, and sets *n to the
- * number of calls with the key of "call".  It is the oldest one with this key,
- * or the oldest of all if no other has the key.
- */
+/* returns the oldest call with the key of "call"; *n: the number of them */
 
 static ngx_http_mcp_call_t *
 ngx_http_mcp_call_kept_oldest(ngx_http_mcp_call_t *call, ngx_uint_t *n)
@@ -1470,11 +1468,6 @@ ngx_http_mcp_call_kept_oldest(ngx_http_mcp_call_t *call, ngx_uint_t *n)
                 oldest = c;
             }
         }
-    }
-
-    if (*n == 1) {
-        q = ngx_queue_head(&ngx_http_mcp_calls.kept);
-        oldest = ngx_queue_data(q, ngx_http_mcp_call_t, kept_queue);
     }
 
     return oldest;

@@ -30,8 +30,8 @@
  * ngx_http_mcp_call_write_failed(); and the one called when the stream of the
  * call closes.  A call with a session is kept then, if its answer can be
  * resumed: it runs on, within limits, and its answer waits on the call's line.
- * A call without a session is cancelled (NGX_HTTP_MCP_CALL_LEFT).  A kept call
- * that is one too many is abandoned.
+ * A call without a session is cancelled (NGX_HTTP_MCP_CALL_LEFT).  If too many
+ * calls are kept, one of the same tenant or client is abandoned.
  *
  * A call lives in r->pool and keeps r alive until both the answerer and the
  * stream, if one was opened, have ended.
