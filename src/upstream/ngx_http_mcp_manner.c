@@ -42,7 +42,7 @@ ngx_http_mcp_manner(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
         return ngx_http_mcp_manner_next(u, NULL);
     }
 
-    place = ngx_http_mcp_upstream_tenant(u, tenant, 0);
+    place = ngx_http_mcp_upstream_tenant(u, tenant);
 
     /* if the upstream refused to be probed, the zone may know more by now */
 
@@ -118,7 +118,7 @@ ngx_http_mcp_manner_keep(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
 {
     ngx_http_mcp_upstream_tenant_t  *place;
 
-    place = ngx_http_mcp_upstream_tenant(u, tenant, 1);
+    place = ngx_http_mcp_upstream_tenant(u, tenant);
 
     if (place) {
         place->what = kind;

@@ -117,30 +117,42 @@ ngx_http_mcp_own_initialize(ngx_pool_t *pool, ngx_str_t *capabilities)
 
 
 ngx_http_mcp_upstream_tenant_t *
-ngx_http_mcp_upstream_tenant(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
-    ngx_uint_t add)
+ngx_http_mcp_upstream_tenant(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant)
 {
-    ngx_http_mcp_upstream_tenant_t  *place;
+    ngx_uint_t                       i;
+    ngx_http_mcp_upstream_tenant_t  *place, *oldest;
+    ngx_http_mcp_upstream_worker_t  *w;
 
-    place = &u->worker->tenants[ngx_crc32_short(tenant->data, tenant->len)
-                                % NGX_HTTP_MCP_UPSTREAM_TENANTS];
-
-    if (place->len == tenant->len
-        && ngx_memcmp(place->tenant, tenant->data, tenant->len) == 0)
-    {
-        return place;
-    }
-
-    if (!add || tenant->len > NGX_HTTP_MCP_UPSTREAM_TENANT) {
+    if (tenant->len > NGX_HTTP_MCP_UPSTREAM_TENANT) {
         return NULL;
     }
 
-    place->what = NGX_MCP_PROFILE_UNKNOWN;
-    place->health = u->worker->health;
-    place->len = tenant->len;
-    ngx_memcpy(place->tenant, tenant->data, tenant->len);
+    w = u->worker;
+    oldest = w->tenants;
 
-    return place;
+    for (i = 0; i < NGX_HTTP_MCP_UPSTREAM_TENANTS; i++) {
+        place = &w->tenants[i];
+
+        if (place->len == tenant->len
+            && ngx_memcmp(place->tenant, tenant->data, tenant->len) == 0)
+        {
+            place->used = ++w->used;
+            return place;
+        }
+
+        if (place->used < oldest->used) {
+            oldest = place;
+        }
+    }
+
+    oldest->what = NGX_MCP_PROFILE_UNKNOWN;
+    oldest->health.away = 0;
+    oldest->health.silent = 0;
+    oldest->used = ++w->used;
+    oldest->len = tenant->len;
+    ngx_memcpy(oldest->tenant, tenant->data, tenant->len);
+
+    return oldest;
 }
 
 
@@ -149,7 +161,7 @@ ngx_http_mcp_upstream_health(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant)
 {
     ngx_http_mcp_upstream_tenant_t  *place;
 
-    place = ngx_http_mcp_upstream_tenant(u, tenant, 0);
+    place = ngx_http_mcp_upstream_tenant(u, tenant);
 
     return place ? &place->health : &u->worker->health;
 }
@@ -165,8 +177,6 @@ ngx_http_mcp_upstream_set_health(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
 
     health->away = away;
     health->silent = silent;
-
-    u->worker->health = *health;
 }
 
 

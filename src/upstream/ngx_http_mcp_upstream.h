@@ -37,8 +37,8 @@ typedef enum {
 
 /*
  * A worker's own record of an upstream.  The upstream's location may lead each
- * tenant to another server, so there are places for the tenants that were used
- * last.
+ * tenant to another server, so the record has places for the tenants whose
+ * requests came last.
  */
 
 #define NGX_HTTP_MCP_UPSTREAM_TENANTS  16
@@ -55,15 +55,17 @@ typedef struct {
 typedef struct {
     ngx_uint_t                        what;     /* ngx_mcp_profile_e */
     ngx_http_mcp_health_t             health;
+    ngx_uint_t                        used;     /* worker->used at the last use
+                                                   */
     size_t                            len;      /* of the tenant's name */
     u_char                            tenant[NGX_HTTP_MCP_UPSTREAM_TENANT];
 } ngx_http_mcp_upstream_tenant_t;
 
 typedef struct {
     ngx_http_mcp_upstream_tenant_t    tenants[NGX_HTTP_MCP_UPSTREAM_TENANTS];
-    ngx_http_mcp_health_t             health;   /* as found last for any
-                                                   tenant; that of tenants
-                                                   without a place */
+    ngx_uint_t                        used;     /* number of uses of places */
+    ngx_http_mcp_health_t             health;   /* of the tenants whose names
+                                                   are too long for a place */
     ngx_msec_t                        refusal_logged;  /* time at which the log
                                                       said that the upstream
                                                       refused a client's
@@ -251,12 +253,13 @@ ngx_int_t ngx_http_mcp_upstream_body(ngx_http_mcp_exchange_t *x,
     ngx_str_t *text);
 
 /*
- * The tenant's place in the worker's record; NULL: it has none.  add: a tenant
- * without a place gets one, of which the kind is not known; NULL then means
- * that the tenant's name is too long.
+ * The tenant's place in the worker's record.  A tenant without a place gets the
+ * one that was not used for the longest time; then its kind is not known, and
+ * the upstream counts as one that answers.  NULL: the tenant's name is too
+ * long.
  */
 ngx_http_mcp_upstream_tenant_t *ngx_http_mcp_upstream_tenant(
-    ngx_http_mcp_upstream_t *u, ngx_str_t *tenant, ngx_uint_t add);
+    ngx_http_mcp_upstream_t *u, ngx_str_t *tenant);
 
 /*
  * Whether the upstream answers for this tenant, as far as this worker knows:
