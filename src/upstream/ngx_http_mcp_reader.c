@@ -461,6 +461,7 @@ ngx_http_mcp_reader_replace(ngx_http_mcp_reader_t *reader)
 static void
 ngx_http_mcp_reader_replace_handler(ngx_event_t *ev)
 {
+    ngx_int_t               rc;
     ngx_http_mcp_reader_t  *reader;
 
     reader = ev->data;
@@ -487,7 +488,11 @@ ngx_http_mcp_reader_replace_handler(ngx_event_t *ev)
 
     reader->nrepeats = 0;
 
-    if (ngx_http_mcp_reader_attempt(reader, &reader->next) != NGX_OK) {
+    rc = ngx_http_mcp_reader_attempt(reader, &reader->next);
+
+    /* on NGX_DECLINED the present stream stays: no attempt can replace it */
+
+    if (rc == NGX_ERROR) {
         ngx_http_mcp_reader_replace_failed(reader);
     }
 }
