@@ -188,6 +188,7 @@ ngx_http_mcp_modern_open(ngx_http_mcp_upstream_request_t *ureq)
     ngx_int_t                   rc;
     ngx_str_t                   initialize;
     ngx_pool_t                 *pool;
+    ngx_pool_cleanup_t         *cln;
     ngx_mcp_modern_client_t     client;
     ngx_http_mcp_modern_own_t  *own;
 
@@ -214,10 +215,15 @@ ngx_http_mcp_modern_open(ngx_http_mcp_upstream_request_t *ureq)
 
     pool = ureq->r->pool;
 
-    own = ngx_pcalloc(pool, sizeof(ngx_http_mcp_modern_own_t));
-    if (own == NULL) {
+    cln = ngx_pool_cleanup_add(pool, sizeof(ngx_http_mcp_modern_own_t));
+    if (cln == NULL) {
         return NGX_ERROR;
     }
+
+    own = cln->data;
+    ngx_memzero(own, sizeof(ngx_http_mcp_modern_own_t));
+
+    cln->handler = ngx_http_mcp_modern_tools_left;
 
     ngx_memzero(&client, sizeof(ngx_mcp_modern_client_t));
     ngx_str_null(&initialize);
@@ -266,7 +272,6 @@ ngx_http_mcp_modern_tool(ngx_http_mcp_upstream_request_t *ureq)
 {
     ngx_int_t                   rc;
     ngx_str_t                   params, raw, name;
-    ngx_pool_cleanup_t         *cln;
     ngx_http_mcp_modern_own_t  *own;
 
     own = ureq->own;
@@ -296,18 +301,10 @@ ngx_http_mcp_modern_tool(ngx_http_mcp_upstream_request_t *ureq)
         return rc == NGX_DECLINED ? NGX_OK : rc;
     }
 
-    cln = ngx_pool_cleanup_add(ureq->r->pool, 0);
-    if (cln == NULL) {
-        return NGX_ERROR;
-    }
-
     own->tools = ngx_http_mcp_tools_create(&ureq->tenant);
     if (own->tools == NULL) {
         return NGX_ERROR;
     }
-
-    cln->handler = ngx_http_mcp_modern_tools_left;
-    cln->data = own;
 
     own->stale = 0;
     own->fetched = 1;
