@@ -30,18 +30,8 @@ static void ngx_http_mcp_capture_gather(ngx_http_mcp_exchange_t *x,
     ngx_buf_t *b);
 static void ngx_http_mcp_capture_gathered_too_much(
     ngx_http_mcp_exchange_t *x);
-static ngx_int_t ngx_http_mcp_capture_pieces(ngx_http_mcp_exchange_t *x);
 static ngx_int_t ngx_http_mcp_capture_grow(ngx_http_mcp_exchange_t *x,
     size_t size);
-static void ngx_http_mcp_capture_collect(ngx_http_mcp_exchange_t *x,
-    ngx_buf_t *b);
-static ngx_int_t ngx_http_mcp_capture_collect_start(
-    ngx_http_mcp_exchange_t *x);
-static void ngx_http_mcp_capture_collect_bad(ngx_http_mcp_exchange_t *x,
-    ngx_buf_t *b);
-static ngx_buf_t *ngx_http_mcp_capture_piece(ngx_http_mcp_exchange_t *x,
-    u_char *p, size_t size);
-static void ngx_http_mcp_capture_collected(ngx_http_mcp_exchange_t *x);
 static void ngx_http_mcp_capture_pass(ngx_http_mcp_exchange_t *x,
     ngx_buf_t *b);
 static void ngx_http_mcp_capture_parse(ngx_http_mcp_exchange_t *x,
@@ -378,10 +368,6 @@ ngx_http_mcp_capture_process(ngx_http_mcp_exchange_t *x)
             ngx_http_mcp_capture_gather(x, b);
             break;
 
-        case NGX_HTTP_MCP_COLLECT:
-            ngx_http_mcp_capture_collect(x, b);
-            break;
-
         case NGX_HTTP_MCP_PASS:
             ngx_http_mcp_capture_pass(x, b);
             break;
@@ -512,15 +498,18 @@ ngx_http_mcp_capture_gather(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
         return;
     }
 
-    if (x->handlers->piece
+    if (x->handlers->piece && x->len == 0 && *b->pos == '{'
         && x->status < NGX_HTTP_SPECIAL_RESPONSE
-        && (x->len ? x->text[0] : *b->pos) == '{'
-        && (x->length > NGX_HTTP_MCP_WHOLE
-            || (x->length < 0 && x->len + size > NGX_HTTP_MCP_WHOLE)))
+        && x->length > NGX_HTTP_MCP_WHOLE)
     {
-        if (ngx_http_mcp_capture_pieces(x) != NGX_OK) {
+        x->scan = ngx_palloc(x->r->pool, sizeof(ngx_mcp_json_t));
+        if (x->scan == NULL) {
             ngx_http_mcp_capture_stop(x, NGX_HTTP_MCP_CUT);
+            return;
         }
+
+        ngx_mcp_json_init(x->scan);
+        x->mode = NGX_HTTP_MCP_PASS;
 
         return;
     }
@@ -573,27 +562,6 @@ ngx_http_mcp_capture_gathered_too_much(ngx_http_mcp_exchange_t *x)
 }
 
 
-/* a large body is not gathered */
-
-static ngx_int_t
-ngx_http_mcp_capture_pieces(ngx_http_mcp_exchange_t *x)
-{
-    if (x->length < 0) {
-        return ngx_http_mcp_capture_collect_start(x);
-    }
-
-    x->scan = ngx_palloc(x->r->pool, sizeof(ngx_mcp_json_t));
-    if (x->scan == NULL) {
-        return NGX_ERROR;
-    }
-
-    ngx_mcp_json_init(x->scan);
-    x->mode = NGX_HTTP_MCP_PASS;
-
-    return NGX_OK;
-}
-
-
 static ngx_int_t
 ngx_http_mcp_capture_grow(ngx_http_mcp_exchange_t *x, size_t size)
 {
@@ -626,175 +594,6 @@ ngx_http_mcp_capture_grow(ngx_http_mcp_exchange_t *x, size_t size)
 }
 
 
-/*
- * A large body of unknown length is kept until its end has come, in pieces, so
- * that it is not copied as it grows.  If it is cut or over the limit, the
- * client gets an error, and not a part of it.
- */
-
-static void
-ngx_http_mcp_capture_collect(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
-{
-    size_t      size;
-    ngx_buf_t  *to;
-
-    if (x->received > x->limit) {
-        ngx_http_mcp_capture_too_large(x, "a message");
-        return;
-    }
-
-    if (ngx_mcp_json_feed(x->scan, b->pos, b->last) == NGX_ERROR) {
-        ngx_http_mcp_capture_collect_bad(x, x->pieces ? x->pieces->buf : b);
-        return;
-    }
-
-    while (b->pos < b->last) {
-        to = x->piece;
-
-        if (to == NULL || to->last == to->end) {
-            to = ngx_http_mcp_capture_piece(x, NULL, NGX_HTTP_MCP_WHOLE);
-            if (to == NULL) {
-                ngx_http_mcp_capture_stop(x, NGX_HTTP_MCP_CUT);
-                return;
-            }
-        }
-
-        size = ngx_min(b->last - b->pos, to->end - to->last);
-
-        to->last = ngx_cpymem(to->last, b->pos, size);
-        b->pos += size;
-    }
-}
-
-
-/* a body of unknown length has become large */
-
-static ngx_int_t
-ngx_http_mcp_capture_collect_start(ngx_http_mcp_exchange_t *x)
-{
-    x->scan = ngx_palloc(x->r->pool, sizeof(ngx_mcp_json_t));
-
-    if (x->scan == NULL
-        || (x->len
-            && ngx_http_mcp_capture_piece(x, x->text, x->len) == NULL))
-    {
-        return NGX_ERROR;
-    }
-
-    x->mode = NGX_HTTP_MCP_COLLECT;
-
-    ngx_mcp_json_init(x->scan);
-
-    if (x->len
-        && ngx_mcp_json_feed(x->scan, x->text, x->text + x->len)
-           == NGX_ERROR)
-    {
-        ngx_http_mcp_capture_collect_bad(x, x->pieces->buf);
-    }
-
-    return NGX_OK;
-}
-
-
-/* b has the beginning of the body */
-
-static void
-ngx_http_mcp_capture_collect_bad(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
-{
-    ngx_str_t  text;
-
-    text.data = b->pos;
-    text.len = b->last - b->pos;
-
-    ngx_http_mcp_capture_quote(x, &text);
-    ngx_http_mcp_capture_bad(x);
-}
-
-
-/* adds a piece, empty or with these bytes; NULL: no memory */
-
-static ngx_buf_t *
-ngx_http_mcp_capture_piece(ngx_http_mcp_exchange_t *x, u_char *p, size_t size)
-{
-    ngx_buf_t    *b;
-    ngx_chain_t  *cl;
-
-    cl = ngx_alloc_chain_link(x->r->pool);
-    b = ngx_calloc_buf(x->r->pool);
-
-    if (cl == NULL || b == NULL) {
-        return NULL;
-    }
-
-    b->pos = p ? p : ngx_pnalloc(x->r->pool, size);
-    if (b->pos == NULL) {
-        return NULL;
-    }
-
-    b->start = b->pos;
-    b->end = b->pos + size;
-    b->last = p ? b->end : b->pos;
-    b->temporary = 1;
-    b->tag = (ngx_buf_tag_t) &ngx_http_mcp_capture_header;
-
-    cl->buf = b;
-    cl->next = NULL;
-
-    if (x->last_piece == NULL) {
-        x->last_piece = &x->pieces;
-    }
-
-    *x->last_piece = cl;
-    x->last_piece = &cl->next;
-    x->piece = b;
-
-    return b;
-}
-
-
-/* all of it has come */
-
-static void
-ngx_http_mcp_capture_collected(ngx_http_mcp_exchange_t *x)
-{
-    size_t           offset;
-    ngx_buf_t       *b;
-    ngx_str_t        text;
-    ngx_chain_t     *cl;
-    ngx_mcp_span_t  *id;
-
-    if (ngx_mcp_json_end(x->scan) != NGX_OK) {
-        ngx_http_mcp_capture_collect_bad(x, x->pieces->buf);
-        return;
-    }
-
-    id = &x->scan->members[NGX_MCP_PATH_ID];
-    offset = 0;
-
-    for (cl = x->pieces; cl; cl = cl->next) {
-        b = cl->buf;
-
-        if (id->start >= offset && id->end <= offset + (b->last - b->pos)) {
-            text.data = b->pos - offset;
-            text.len = b->last - text.data;
-
-            ngx_http_mcp_capture_id(x, &text);
-            break;
-        }
-
-        offset += b->last - b->pos;
-    }
-
-    x->in = x->pieces;
-    x->last_in = x->last_piece;
-
-    x->mode = NGX_HTTP_MCP_PASS;
-    x->delivered = 1;
-
-    ngx_http_mcp_capture_process(x);
-}
-
-
 static void
 ngx_http_mcp_capture_pass(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
 {
@@ -808,7 +607,7 @@ ngx_http_mcp_capture_pass(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
         return;
     }
 
-    if (!x->scanned && !x->delivered) {
+    if (!x->scanned) {
 
         if (ngx_mcp_json_feed(x->scan, b->pos, b->last) == NGX_ERROR) {
             ngx_http_mcp_capture_bad(x);
@@ -1232,10 +1031,6 @@ ngx_http_mcp_capture_finish(ngx_http_mcp_exchange_t *x)
 
         ngx_http_mcp_capture_whole(x, &text);
 
-        break;
-
-    case NGX_HTTP_MCP_COLLECT:
-        ngx_http_mcp_capture_collected(x);
         break;
 
     case NGX_HTTP_MCP_PASS:

@@ -66,21 +66,21 @@ typedef struct {
 
     /*
      * One whole message was received: the data of one SSE event, a JSON body
-     * of at most NGX_HTTP_MCP_WHOLE bytes or, if one of these is an array, each
-     * of its messages.  The text is valid during the call; x->scan has its
-     * members, and the callback may change it.  A feed gives each event or
-     * line, not scanned.  May be NULL.
+     * that is not given to piece() or, if one of these is an array, each of its
+     * messages.  The text is valid during the call; x->scan has its members,
+     * and the callback may change it.  A feed gives each event or line, not
+     * scanned.  May be NULL.
      */
     void                  (*message)(ngx_http_mcp_exchange_t *x,
                                 ngx_str_t *text);
 
     /*
-     * A piece of a larger JSON body was received.  Pieces come in order, are
-     * scanned before, and are valid during the call.  When the whole body has
-     * come and is valid, one more call has last set and "in" NULL.  NGX_OK;
-     * NGX_AGAIN: the piece was not consumed and comes again after
-     * ngx_http_mcp_exchange_resume().  If piece is NULL, bodies are gathered
-     * up to x->limit and given to message().
+     * A piece of a JSON object with a Content-Length over NGX_HTTP_MCP_WHOLE
+     * was received.  Pieces come in order, are scanned before, and are valid
+     * during the call.  When the whole body has come and is valid, one more
+     * call has last set and "in" NULL.  NGX_OK; NGX_AGAIN: the piece was not
+     * consumed and comes again after ngx_http_mcp_exchange_resume().  If piece
+     * is NULL, such bodies are gathered, too, and given to message().
      */
     ngx_int_t             (*piece)(ngx_http_mcp_exchange_t *x, ngx_chain_t *in,
                                 ngx_uint_t last);
@@ -90,7 +90,7 @@ typedef struct {
                                 ngx_http_mcp_outcome_e outcome);
 } ngx_http_mcp_exchange_handlers_t;
 
-/* bytes; a larger JSON body is given to piece() */
+/* bytes; see piece(); also the most that is read of other error bodies */
 #define NGX_HTTP_MCP_WHOLE  65536
 
 
@@ -120,7 +120,6 @@ typedef struct {
 typedef enum {
     NGX_HTTP_MCP_DROP = 0,      /* ignored */
     NGX_HTTP_MCP_GATHER,        /* gathered to one message */
-    NGX_HTTP_MCP_COLLECT,       /* kept in pieces until the end has come */
     NGX_HTTP_MCP_PASS,          /* given to piece() */
     NGX_HTTP_MCP_PARSE,         /* parsed as SSE */
     NGX_HTTP_MCP_SPLIT          /* split into lines */
@@ -228,10 +227,6 @@ struct ngx_http_mcp_exchange_s {
     u_char                            *text;        /* the gathered body, */
     size_t                             len;         /* its length */
     size_t                             size;        /* and its room */
-    ngx_chain_t                       *pieces;      /* the collected body */
-    ngx_chain_t                      **last_piece;
-    ngx_buf_t                         *piece;       /* the last of them, or
-                                                       NULL */
     ngx_int_t                          rc;          /* result of the subrequest
                                                        */
     ngx_http_mcp_outcome_e             outcome;     /* for done(), if stop is
