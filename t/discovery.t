@@ -157,7 +157,7 @@ for (
     ['wrong id' => 502, qr/with id "other" instead of "nginx-mcp"/],
     ['no JSON-RPC' => 502, qr/not a JSON-RPC message/],
     ['an error' => 502, qr/error -32602: .*no su/],
-    ['HTML' => 502, qr{content type "text/html"}, qr/sign \\x07in/,
+    ['HTML' => 502, qr{content type "text/html"}, qr/got "<html> <b>sign in</,
      qr/the address and the path/],
     ['no JSON' => 502, qr/not valid JSON/, qr/got "\{"a"/],
     ['empty' => 502, qr/empty/],

@@ -312,14 +312,10 @@ ngx_http_mcp_initialize_ask(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
         return NGX_ERROR;
     }
 
-    x->sample.data = ngx_pnalloc(r->pool, NGX_HTTP_MCP_SAMPLE);
-    if (x->sample.data == NULL) {
-        return NGX_ERROR;
-    }
-
     x->handlers = &ngx_http_mcp_initialize_handlers;
     x->client_headers = 1;
     x->level = NGX_LOG_INFO;
+    x->quotes = 1;
     x->data = ctx;
 
     ngx_http_mcp_exchange_limit_time(x, NGX_HTTP_MCP_INITIALIZE_TIME);

@@ -18,8 +18,6 @@ static ngx_uint_t ngx_http_mcp_capture_feed(ngx_http_mcp_exchange_t *x,
     ngx_http_request_t *r);
 static void ngx_http_mcp_capture_log_type(ngx_http_mcp_exchange_t *x,
     ngx_http_request_t *r);
-static void ngx_http_mcp_capture_sample(ngx_http_mcp_exchange_t *x,
-    ngx_buf_t *b);
 static ngx_int_t ngx_http_mcp_capture_add(ngx_http_mcp_exchange_t *x,
     ngx_buf_t *b);
 static void ngx_http_mcp_capture_drain(ngx_chain_t *in);
@@ -214,6 +212,7 @@ void
 ngx_http_mcp_capture_body(ngx_http_mcp_exchange_t *x, ngx_http_request_t *r,
     ngx_chain_t *in)
 {
+    ngx_str_t     text;
     ngx_chain_t  *cl;
 
     if (x->stop || x->done || x->ended) {
@@ -223,8 +222,11 @@ ngx_http_mcp_capture_body(ngx_http_mcp_exchange_t *x, ngx_http_request_t *r,
 
     for (cl = in; cl; cl = cl->next) {
 
-        if (x->sample.data) {
-            ngx_http_mcp_capture_sample(x, cl->buf);
+        if (x->quotes && ngx_buf_in_memory(cl->buf)) {
+            text.data = cl->buf->pos;
+            text.len = cl->buf->last - cl->buf->pos;
+
+            ngx_http_mcp_capture_quote(x, &text);
         }
 
         if (ngx_buf_size(cl->buf)
@@ -252,24 +254,6 @@ ngx_http_mcp_capture_body(ngx_http_mcp_exchange_t *x, ngx_http_request_t *r,
         ngx_http_mcp_capture_drain(x->in);
         ngx_http_mcp_capture_drain(in);
     }
-}
-
-
-static void
-ngx_http_mcp_capture_sample(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
-{
-    size_t  size;
-
-    if (!ngx_buf_in_memory(b)) {
-        return;
-    }
-
-    size = ngx_min((size_t) (b->last - b->pos),
-                   NGX_HTTP_MCP_SAMPLE - x->sample.len);
-
-    ngx_memcpy(x->sample.data + x->sample.len, b->pos, size);
-
-    x->sample.len += size;
 }
 
 

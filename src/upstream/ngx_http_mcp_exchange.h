@@ -94,11 +94,6 @@ typedef struct {
 #define NGX_HTTP_MCP_WHOLE  65536
 
 
-/* bytes at the beginning of a body that are kept in x->sample */
-
-#define NGX_HTTP_MCP_SAMPLE  200
-
-
 /* seconds of Retry-After; more counts as this */
 
 #define NGX_HTTP_MCP_RETRY_AFTER_MAX  3600
@@ -166,9 +161,8 @@ struct ngx_http_mcp_exchange_s {
     size_t                             limit;       /* mcp_message_limit */
     ngx_uint_t                         level;       /* level of the log for
                                                        failures */
-    ngx_str_t                          sample;      /* room for the first bytes
-                                                       of the body; or data
-                                                       NULL */
+    unsigned                           quotes:1;    /* the beginning of any
+                                                       body is kept in quote */
 
     /*
      * A GET of a stream of events, SSE or lines.  An event over the limit is
@@ -186,7 +180,9 @@ struct ngx_http_mcp_exchange_s {
                                                        message without an id;
                                                        else empty */
     ngx_str_t                          quote;       /* the beginning of a body
-                                                       that is no message */
+                                                       that is no message, or,
+                                                       if quotes is set, of any
+                                                       body */
     ngx_mcp_json_t                    *scan;        /* members of the message,
                                                        during message() and
                                                        piece() */

@@ -332,10 +332,10 @@ ngx_http_mcp_failure_detail(ngx_http_mcp_exchange_t *x,
 
     if (got.len) {
         p = ngx_cpymem(p, "; got \"", 7);
-        p = ngx_http_mcp_failure_escape(p, &got, NGX_HTTP_MCP_SAMPLE);
+        p = ngx_http_mcp_failure_escape(p, &got, NGX_MCP_QUOTE);
         *p++ = '"';
 
-    } else if (x->status) {
+    } else if (x->status && x->received == 0) {
         p = ngx_cpymem(p, "; got no body", 13);
     }
 
@@ -593,10 +593,10 @@ ngx_http_mcp_failure_got(ngx_http_mcp_exchange_t *x)
     ngx_str_t             got;
     ngx_http_upstream_t  *u;
 
-    if (x->sample.len || x->sr == NULL || x->sr->upstream == NULL
+    if (x->quote.len || x->sr == NULL || x->sr->upstream == NULL
         || x->status)
     {
-        return x->sample;
+        return x->quote;
     }
 
     ngx_str_null(&got);
@@ -606,7 +606,7 @@ ngx_http_mcp_failure_got(ngx_http_mcp_exchange_t *x)
     if (u->buffer.start && u->state && u->state->bytes_received) {
         got.data = u->buffer.start;
         got.len = ngx_min((size_t) (u->buffer.last - u->buffer.start),
-                          NGX_HTTP_MCP_SAMPLE);
+                          NGX_MCP_QUOTE);
     }
 
     return got;

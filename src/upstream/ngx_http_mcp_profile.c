@@ -524,15 +524,10 @@ ngx_http_mcp_probe_send(ngx_http_mcp_probe_t *probe, ngx_str_t *method,
     body = ngx_mcp_request_compose(x->r->pool, &ngx_http_mcp_own_id, method,
                                    params);
 
-    x->sample.data = ngx_pnalloc(x->r->pool, NGX_HTTP_MCP_SAMPLE);
-    if (x->sample.data == NULL) {
-        ngx_http_mcp_background_close(x->r);
-        return NGX_ERROR;
-    }
-
     x->data = probe;
     x->handlers = &ngx_http_mcp_probe_handlers;
     x->level = NGX_LOG_INFO;
+    x->quotes = 1;
 
     if (probe->manner->probe_head
         && probe->manner->probe_head(probe, x) != NGX_OK)
