@@ -12,10 +12,6 @@
 #include "ngx_http_mcp_header_iter.h"
 #include "ngx_mcp_core.h"
 
-#if (NGX_HAVE_EVENTFD)
-#include <sys/eventfd.h>
-#endif
-
 
 typedef struct {
     ngx_http_connection_t       http;       /* has to be the first */
@@ -28,21 +24,11 @@ typedef struct {
     struct sockaddr_in          sockaddr;
     ngx_http_log_ctx_t          ctx;
     ngx_log_t                   log;
-
-#if !(NGX_HAVE_EVENTFD)
-    ngx_pool_cleanup_t         *cleanup;
-    ngx_socket_t                peer;
-#endif
 } ngx_http_mcp_background_t;
 
 
-static ngx_socket_t ngx_http_mcp_background_fd(ngx_http_mcp_background_t *bg,
-    ngx_log_t *log);
 static ngx_connection_t *ngx_http_mcp_background_connection(ngx_log_t *log);
 static void ngx_http_mcp_background_release(ngx_connection_t *c);
-#if !(NGX_HAVE_EVENTFD)
-static void ngx_http_mcp_background_close_peer(void *data);
-#endif
 static void ngx_http_mcp_background_read(ngx_event_t *rev);
 static void ngx_http_mcp_background_write(ngx_event_t *wev);
 static void ngx_http_mcp_background_close_handler(ngx_event_t *ev);
@@ -180,16 +166,13 @@ ngx_http_mcp_background_connection(ngx_log_t *log)
         return NULL;
     }
 
-#if !(NGX_HAVE_EVENTFD)
-    bg->cleanup = ngx_pool_cleanup_add(pool, 0);
-    if (bg->cleanup == NULL) {
-        ngx_destroy_pool(pool);
-        return NULL;
-    }
-#endif
+    /* a socket that is neither bound nor connected never becomes readable */
 
-    fd = ngx_http_mcp_background_fd(bg, log);
+    fd = ngx_socket(AF_UNIX, SOCK_DGRAM, 0);
+
     if (fd == (ngx_socket_t) -1) {
+        ngx_log_error(NGX_LOG_ERR, log, ngx_socket_errno,
+                      ngx_socket_n " failed");
         ngx_destroy_pool(pool);
         return NULL;
     }
@@ -264,60 +247,6 @@ ngx_http_mcp_background_connection(ngx_log_t *log)
 
     return c;
 }
-
-
-static ngx_socket_t
-ngx_http_mcp_background_fd(ngx_http_mcp_background_t *bg, ngx_log_t *log)
-{
-#if (NGX_HAVE_EVENTFD)
-
-    int  fd;
-
-    fd = eventfd(0, EFD_NONBLOCK|EFD_CLOEXEC);
-
-    if (fd == -1) {
-        ngx_log_error(NGX_LOG_ERR, log, ngx_errno, "eventfd() failed");
-    }
-
-    return fd;
-
-#else
-
-    int  fd[2];
-
-    if (socketpair(AF_UNIX, SOCK_STREAM, 0, fd) == -1) {
-        ngx_log_error(NGX_LOG_ERR, log, ngx_errno, "socketpair() failed");
-        return -1;
-    }
-
-    if (ngx_nonblocking(fd[0]) == -1) {
-        ngx_log_error(NGX_LOG_ERR, log, ngx_errno, ngx_nonblocking_n " failed");
-        (void) ngx_close_socket(fd[0]);
-        (void) ngx_close_socket(fd[1]);
-        return -1;
-    }
-
-    bg->peer = fd[1];
-    bg->cleanup->handler = ngx_http_mcp_background_close_peer;
-    bg->cleanup->data = bg;
-
-    return fd[0];
-
-#endif
-}
-
-
-#if !(NGX_HAVE_EVENTFD)
-
-static void
-ngx_http_mcp_background_close_peer(void *data)
-{
-    ngx_http_mcp_background_t *bg = data;
-
-    (void) ngx_close_socket(bg->peer);
-}
-
-#endif
 
 
 static void
