@@ -12,8 +12,6 @@
 #include "ngx_http_mcp_stored.h"
 
 
-#define NGX_HTTP_MCP_EXCHANGE_LIMIT  (4 * 1024 * 1024)
-
 /*
  * ms; time to wait for the end of a stream after its answer, so that the
  * connection can be used again.  Most servers send the end at once.
@@ -142,7 +140,6 @@ ngx_http_mcp_exchange_create(ngx_http_request_t *r)
     x->r = r;
     x->fd = (ngx_socket_t) -1;
     x->method = NGX_HTTP_POST;
-    x->limit = NGX_HTTP_MCP_EXCHANGE_LIMIT;
     x->level = NGX_LOG_ERR;
     x->pool = pool;
     x->last_in = &x->in;
@@ -212,9 +209,7 @@ ngx_http_mcp_exchange_start(ngx_http_mcp_exchange_t *x)
 
     x->sr = sr;
 
-    if (x->zone) {
-        ngx_mcp_count(x->zone, NGX_MCP_COUNTER_EXCHANGES_STARTED, 1);
-    }
+    ngx_mcp_count(x->zone, NGX_MCP_COUNTER_EXCHANGES_STARTED, 1);
 
     ngx_http_mcp_exchange_method(x);
 
@@ -1009,10 +1004,6 @@ ngx_http_mcp_exchange_count(ngx_http_mcp_exchange_t *x,
     ngx_http_mcp_outcome_e outcome)
 {
     ngx_uint_t  method;
-
-    if (x->zone == NULL) {
-        return;
-    }
 
     ngx_mcp_count(x->zone, ngx_http_mcp_exchange_outcomes[outcome].counter, 1);
 

@@ -135,8 +135,9 @@ struct ngx_http_mcp_exchange_s {
     ngx_socket_t                       fd;
 
     ngx_http_mcp_scope_t              *scope;
-    ngx_mcp_zone_t                    *zone;        /* NULL: no counters */
-    ngx_mcp_metric_t                  *metric;      /* NULL: the same */
+    ngx_mcp_zone_t                    *zone;
+    ngx_mcp_metric_t                  *metric;      /* NULL: not measured by
+                                                       method */
     ngx_str_t                          name;        /* upstream, for the log */
     ngx_str_t                          uri;         /* URI of the upstream's
                                                        location */
@@ -266,8 +267,8 @@ struct ngx_http_mcp_exchange_s {
 
 
 /*
- * Makes an exchange from r->pool.  Its "in" members are zero, except r, limit
- * (4m), method (POST) and level ("error").  NULL: no memory.
+ * Makes an exchange from r->pool.  Its "in" members are zero, except r, method
+ * (POST) and level ("error").  NULL: no memory.
  */
 ngx_http_mcp_exchange_t *ngx_http_mcp_exchange_create(ngx_http_request_t *r);
 

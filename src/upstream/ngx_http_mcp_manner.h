@@ -60,6 +60,12 @@ struct ngx_http_mcp_manner_s {
     ngx_uint_t    filters;
 
     /*
+     * For a method that the upstream lacks, it may answer with 404 or the like
+     * (ngx_http_mcp_status_absent()).
+     */
+    ngx_uint_t    absent;
+
+    /*
      * Makes the upstream ready for the message.  NGX_OK: the upstream is
      * ready; NGX_AGAIN: ngx_http_mcp_upstream_request_next() will be called
      * when it is ready, or the request has failed; NGX_DECLINED: the message
@@ -99,9 +105,6 @@ struct ngx_http_mcp_manner_s {
      */
     ngx_uint_t  (*forgot)(ngx_http_mcp_upstream_request_t *ureq,
                     ngx_str_t *text);
-
-    /* whether an upstream that lacks the method answers this status */
-    ngx_uint_t  (*absent)(ngx_uint_t status);
 
     /* forgets what open() made, as the upstream lost it; open() follows */
     void        (*heal)(ngx_http_mcp_upstream_request_t *ureq);

@@ -23,9 +23,9 @@ static ngx_int_t ngx_http_mcp_rpc_capabilities(ngx_http_mcp_probe_t *probe);
 ngx_http_mcp_manner_t  ngx_http_mcp_rpc = {
     .protocol = NGX_HTTP_MCP_RPC,
     .kind = NGX_MCP_PROFILE_RPC,
+    .absent = 1,
     .open = ngx_http_mcp_rpc_open,
     .lost = ngx_http_mcp_upstream_request_refused,
-    .absent = ngx_http_mcp_status_absent,
     .heal = ngx_http_mcp_rpc_heal,
     .probe = ngx_http_mcp_rpc_probe,
     .probed = ngx_http_mcp_rpc_probed

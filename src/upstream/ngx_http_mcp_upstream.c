@@ -19,9 +19,6 @@
 #define NGX_HTTP_MCP_INITIALIZE_SIZE   256
 
 
-static ngx_http_mcp_exchange_t *ngx_http_mcp_upstream_location(
-    ngx_http_request_t *r, ngx_http_mcp_upstream_t *u,
-    ngx_http_mcp_scope_t *scope);
 static ngx_int_t ngx_http_mcp_upstream_uri(ngx_http_request_t *r,
     ngx_http_complex_value_t *cv, ngx_http_mcp_scope_t *scope, ngx_str_t *uri);
 static ngx_int_t ngx_http_mcp_upstream_escape(ngx_pool_t *pool,
@@ -204,43 +201,6 @@ ngx_http_mcp_exchange_t *
 ngx_http_mcp_upstream_exchange(ngx_http_request_t *r,
     ngx_http_mcp_upstream_t *u, ngx_http_mcp_scope_t *scope)
 {
-    ngx_http_mcp_exchange_t  *x;
-
-    x = ngx_http_mcp_upstream_location(r, u, scope);
-    if (x == NULL) {
-        return NULL;
-    }
-
-    x->zone = u->zone;
-    x->metric = &u->worker->metric;
-    x->timeout = u->timeout;
-    x->total = u->total;
-    x->limit = u->limit;
-
-    return x;
-}
-
-
-void
-ngx_http_mcp_upstream_in_session(ngx_http_mcp_exchange_t *x, ngx_str_t *id,
-    ngx_uint_t revision)
-{
-    x->session_id = *id;
-
-    /* earlier revisions do not have the header */
-
-    if (revision >= NGX_MCP_2025_06_18) {
-        x->protocol_version = *ngx_mcp_revision_name(revision);
-    }
-}
-
-
-/* an exchange with its location, without time-outs */
-
-static ngx_http_mcp_exchange_t *
-ngx_http_mcp_upstream_location(ngx_http_request_t *r,
-    ngx_http_mcp_upstream_t *u, ngx_http_mcp_scope_t *scope)
-{
     u_char                   *p, *last, *start;
     ngx_str_t                 uri;
     ngx_http_mcp_exchange_t  *x;
@@ -256,6 +216,11 @@ ngx_http_mcp_upstream_location(ngx_http_request_t *r,
         return NULL;
     }
 
+    x->zone = u->zone;
+    x->metric = &u->worker->metric;
+    x->timeout = u->timeout;
+    x->total = u->total;
+    x->limit = u->limit;
     x->name = u->name;
     x->scope = scope;
     x->uri = uri;
@@ -299,6 +264,20 @@ ngx_http_mcp_upstream_location(ngx_http_request_t *r,
     }
 
     return x;
+}
+
+
+void
+ngx_http_mcp_upstream_in_session(ngx_http_mcp_exchange_t *x, ngx_str_t *id,
+    ngx_uint_t revision)
+{
+    x->session_id = *id;
+
+    /* earlier revisions do not have the header */
+
+    if (revision >= NGX_MCP_2025_06_18) {
+        x->protocol_version = *ngx_mcp_revision_name(revision);
+    }
 }
 
 

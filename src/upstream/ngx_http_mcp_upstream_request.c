@@ -328,7 +328,7 @@ ngx_http_mcp_upstream_request_absent(ngx_http_mcp_upstream_request_t *ureq,
     ngx_http_mcp_outcome_e outcome)
 {
     return outcome == NGX_HTTP_MCP_STATUS && ureq->manner->absent
-           && ureq->manner->absent(ureq->x->status);
+           && ngx_http_mcp_status_absent(ureq->x->status);
 }
 
 
