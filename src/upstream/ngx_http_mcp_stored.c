@@ -22,6 +22,8 @@ typedef struct {
 } ngx_http_mcp_stored_known_t;
 
 
+static ngx_uint_t ngx_http_mcp_is_stored(ngx_http_request_t *r,
+    ngx_uint_t index, ngx_http_variable_value_t *probe);
 static ngx_http_mcp_stored_known_t *ngx_http_mcp_stored_known(
     ngx_http_core_main_conf_t *cmcf);
 
@@ -37,48 +39,6 @@ static ngx_str_t  ngx_http_mcp_stored_handed[NGX_HTTP_MCP_STORED_HANDED] = {
 /* the stored variables of the configuration that this worker uses */
 
 static ngx_http_mcp_stored_known_t  ngx_http_mcp_stored_cycle;
-
-
-ngx_uint_t
-ngx_http_mcp_is_stored(ngx_http_request_t *r, ngx_uint_t index,
-    ngx_http_variable_value_t *probe)
-{
-    ngx_int_t                   rc;
-    ngx_uint_t                  i, n;
-    ngx_http_variable_t        *v;
-    ngx_http_variable_value_t  *old;
-    ngx_http_core_main_conf_t  *cmcf;
-
-    cmcf = ngx_http_get_module_main_conf(r, ngx_http_core_module);
-
-    v = cmcf->variables.elts;
-    n = cmcf->variables.nelts;
-
-    if (v[index].flags & NGX_HTTP_VAR_NOCACHEABLE) {
-        return 0;
-    }
-
-    ngx_memzero(probe, n * sizeof(ngx_http_variable_value_t));
-
-    old = r->variables;
-    r->variables = probe;
-
-    rc = v[index].get_handler(r, &probe[index], v[index].data);
-
-    r->variables = old;
-
-    if (rc != NGX_OK) {
-        return 0;
-    }
-
-    for (i = 0; i < n; i++) {
-        if (i != index && (probe[i].valid || probe[i].not_found)) {
-            return 0;
-        }
-    }
-
-    return 1;
-}
 
 
 ngx_http_variable_value_t *
@@ -140,6 +100,53 @@ ngx_http_mcp_stored_variables(ngx_http_request_t *r)
     log->log_level = level;
 
     return stored;
+}
+
+
+/*
+ * Whether the variable's value, if it is computed now, depends on no other
+ * variable.  probe: memory for all variables, of which that one is computed.
+ */
+
+static ngx_uint_t
+ngx_http_mcp_is_stored(ngx_http_request_t *r, ngx_uint_t index,
+    ngx_http_variable_value_t *probe)
+{
+    ngx_int_t                   rc;
+    ngx_uint_t                  i, n;
+    ngx_http_variable_t        *v;
+    ngx_http_variable_value_t  *old;
+    ngx_http_core_main_conf_t  *cmcf;
+
+    cmcf = ngx_http_get_module_main_conf(r, ngx_http_core_module);
+
+    v = cmcf->variables.elts;
+    n = cmcf->variables.nelts;
+
+    if (v[index].flags & NGX_HTTP_VAR_NOCACHEABLE) {
+        return 0;
+    }
+
+    ngx_memzero(probe, n * sizeof(ngx_http_variable_value_t));
+
+    old = r->variables;
+    r->variables = probe;
+
+    rc = v[index].get_handler(r, &probe[index], v[index].data);
+
+    r->variables = old;
+
+    if (rc != NGX_OK) {
+        return 0;
+    }
+
+    for (i = 0; i < n; i++) {
+        if (i != index && (probe[i].valid || probe[i].not_found)) {
+            return 0;
+        }
+    }
+
+    return 1;
 }
 
 

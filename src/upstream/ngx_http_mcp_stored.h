@@ -20,13 +20,6 @@
 
 
 /*
- * Whether the variable's value, which is now empty if it is computed, depends
- * on no other variable.  probe: memory for all variables.
- */
-ngx_uint_t ngx_http_mcp_is_stored(ngx_http_request_t *r, ngx_uint_t index,
-    ngx_http_variable_value_t *probe);
-
-/*
  * An array of all variables from the pool of r with the stored ones only.
  * NULL: no memory.
  */

@@ -325,9 +325,8 @@ ngx_http_mcp_upstream_uri(ngx_http_request_t *r, ngx_http_complex_value_t *cv,
 /*
  * A value that an earlier phase has cached, for example a "map" over a claim
  * that a limit looked at before the token was verified, must not decide here.
- * So the value is computed on an empty set of variables.  Some variables are
- * only ever stored ("set", "auth_request_set") and cannot be computed again:
- * these are handed in as they stand, and the value is computed once more.
+ * So the value is computed with no other variables than those that are stored
+ * ("set", "auth_request_set"), because nginx cannot compute these again.
  */
 
 ngx_int_t
@@ -337,8 +336,8 @@ ngx_http_mcp_uncached_value(ngx_http_request_t *r, ngx_http_complex_value_t *cv,
     size_t                      size;
     ngx_int_t                   rc;
     ngx_log_t                  *log;
-    ngx_uint_t                  i, n, level, again, nkept;
-    ngx_http_variable_value_t  *old, *fresh, *kept, *probe;
+    ngx_uint_t                  n, level;
+    ngx_http_variable_value_t  *old, *fresh, *stored;
     ngx_http_core_main_conf_t  *cmcf;
 
     if (cv->lengths == NULL) {
@@ -352,18 +351,24 @@ ngx_http_mcp_uncached_value(ngx_http_request_t *r, ngx_http_complex_value_t *cv,
     size = n * sizeof(ngx_http_variable_value_t);
 
     if (*room == NULL) {
-        *room = ngx_palloc(r->pool, 3 * size);
-        if (*room == NULL) {
+        stored = ngx_http_mcp_stored_variables(r);
+        fresh = ngx_palloc(r->pool, 2 * size);
+
+        if (stored == NULL || fresh == NULL) {
             return NGX_ERROR;
         }
+
+        ngx_memcpy(fresh + n, stored, size);
+
+        *room = fresh;
     }
 
     fresh = *room;
-    kept = fresh + n;
-    probe = kept + n;
 
-    nkept = 0;
+    ngx_memcpy(fresh, fresh + n, size);
+
     old = r->variables;
+    r->variables = fresh;
 
     /* no warning for a variable whose value is not known yet */
 
@@ -371,46 +376,7 @@ ngx_http_mcp_uncached_value(ngx_http_request_t *r, ngx_http_complex_value_t *cv,
     level = log->log_level;
     log->log_level = ngx_min(level, NGX_LOG_ERR);
 
-    do {
-
-        if (nkept) {
-            ngx_memcpy(fresh, kept, size);
-
-        } else {
-            ngx_memzero(fresh, size);
-        }
-
-        r->variables = fresh;
-
-        rc = ngx_http_complex_value(r, cv, value);
-
-        if (rc != NGX_OK) {
-            break;
-        }
-
-        again = 0;
-
-        for (i = 0; i < n; i++) {
-
-            if (!old[i].valid || old[i].len == 0 || (nkept && kept[i].valid)
-                || !(fresh[i].not_found
-                     || (fresh[i].valid && fresh[i].len == 0)))
-            {
-                continue;
-            }
-
-            if (ngx_http_mcp_is_stored(r, i, probe)) {
-
-                if (nkept++ == 0) {
-                    ngx_memzero(kept, size);
-                }
-
-                kept[i] = old[i];
-                again = 1;
-            }
-        }
-
-    } while (again);
+    rc = ngx_http_complex_value(r, cv, value);
 
     log->log_level = level;
     r->variables = old;

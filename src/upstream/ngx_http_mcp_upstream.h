@@ -164,10 +164,11 @@ extern ngx_http_mcp_background_pt  ngx_http_mcp_background_make;
 extern ngx_http_mcp_scope_pt       ngx_http_mcp_set_scope;
 
 /*
- * Computes a complex value without variables that r has cached.  *room is
- * memory for the variables, which is allocated if NULL and may be used again;
- * after the call it has those of which the value was made.  NGX_OK or
- * NGX_ERROR.
+ * Computes a complex value from variables that are computed again, and from
+ * those that are stored in r (ngx_http_mcp_stored.h).  *room: memory of r->pool
+ * for the variables, to be used again for other values of r, or NULL before the
+ * first one, at which the stored variables are taken; after the call *room
+ * begins with the variables of which the value was made.  NGX_OK or NGX_ERROR.
  */
 ngx_int_t ngx_http_mcp_uncached_value(ngx_http_request_t *r,
     ngx_http_complex_value_t *cv, ngx_http_variable_value_t **room,
