@@ -7,6 +7,7 @@
 #include "ngx_http_mcp_event.h"
 #include "ngx_http_mcp_topic.h"
 #include "ngx_mcp_list.h"
+#include "ngx_mcp_splice.h"
 
 
 static ngx_int_t ngx_http_mcp_event_add_waits(ngx_http_mcp_address_t *to,
@@ -169,14 +170,16 @@ ngx_http_mcp_event_add_topic(ngx_http_mcp_bridge_t *bridge,
     ngx_str_t *text)
 {
     ngx_mcp_delivery_t  *d;
+    static ngx_str_t     none = ngx_string("");
 
     d = ngx_http_mcp_event_add_delivery(to);
+    if (d == NULL) {
+        return NULL;
+    }
 
-    if (d == NULL
-        || ngx_mcp_json_remove(text, ngx_http_mcp_event_private, pool,
-                               &d->text)
-           != NGX_OK)
-    {
+    d->text = ngx_mcp_join(pool, &none, text, ngx_http_mcp_event_private);
+
+    if (d->text.data == NULL) {
         return NULL;
     }
 

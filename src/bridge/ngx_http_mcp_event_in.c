@@ -7,6 +7,7 @@
 #include "ngx_http_mcp_event_in.h"
 #include "ngx_http_mcp_topic.h"
 #include "ngx_mcp_list.h"
+#include "ngx_mcp_splice.h"
 
 
 /* of one source: calls are searched for a token in all sessions */
@@ -596,6 +597,7 @@ ngx_http_mcp_event_in_rpc(ngx_http_mcp_event_in_t *in,
     ngx_mcp_event_t          event;
     ngx_mcp_message_t       *m;
     ngx_http_mcp_bridge_t  **bridges;
+    static ngx_str_t         none = ngx_string("");
 
     m = &in->message;
 
@@ -626,12 +628,14 @@ ngx_http_mcp_event_in_rpc(ngx_http_mcp_event_in_t *in,
 
     text = m->text;
 
-    if ((to->session.data || to->identity.data || to->uri.len || to->topic.len
+    if (to->session.data || to->identity.data || to->uri.len || to->topic.len
          || m->json.members[NGX_MCP_PATH_TENANT_ID].type)
-        && ngx_mcp_json_remove(&m->text, ngx_http_mcp_event_in_addresses,
-                               in->pool, &text)
-           != NGX_OK)
     {
+        text = ngx_mcp_join(in->pool, &none, &m->text,
+                            ngx_http_mcp_event_in_addresses);
+    }
+
+    if (text.data == NULL) {
         return "no memory";
     }
 

@@ -5,6 +5,7 @@
 
 
 #include "ngx_mcp_invalidate.h"
+#include "ngx_mcp_splice.h"
 
 
 #define ngx_mcp_field_char(ch)                                                \
@@ -358,8 +359,9 @@ ngx_int_t
 ngx_mcp_rule_apply(ngx_mcp_rule_t *rule, ngx_mcp_invalidate_t *event,
     ngx_str_t *logger, ngx_pool_t *pool, ngx_mcp_notification_t *out)
 {
-    ngx_int_t  rc;
-    ngx_str_t  parts[5], *without;
+    ngx_int_t         rc;
+    ngx_str_t         parts[5], *without;
+    static ngx_str_t  none = ngx_string("");
 
     ngx_memzero(out, sizeof(ngx_mcp_notification_t));
 
@@ -414,14 +416,18 @@ ngx_mcp_rule_apply(ngx_mcp_rule_t *rule, ngx_mcp_invalidate_t *event,
         without = event->coalescing ? ngx_mcp_event_counts
                                  : ngx_mcp_event_private;
 
-        if (ngx_mcp_rule_quote(&rule->value, pool, &parts[1]) != NGX_OK
-            || ngx_mcp_json_remove(&event->text, without, pool, &parts[3])
-               != NGX_OK)
-        {
+        if (ngx_mcp_rule_quote(&rule->value, pool, &parts[1]) != NGX_OK) {
             return NGX_ERROR;
         }
 
         ngx_str_set(&parts[2], ",\"params\":");
+
+        parts[3] = ngx_mcp_join(pool, &none, &event->text, without);
+
+        if (parts[3].data == NULL) {
+            return NGX_ERROR;
+        }
+
         ngx_str_set(&parts[4], "}");
 
         if (ngx_mcp_rule_join(parts, 5, pool, &out->text) != NGX_OK) {
@@ -944,51 +950,6 @@ ngx_mcp_member_is(ngx_str_t *raw, ngx_str_t *name)
     len = ngx_mcp_json_unescape(buf, raw) - buf;
 
     return len == name->len && ngx_memcmp(buf, name->data, len) == 0;
-}
-
-
-ngx_int_t
-ngx_mcp_json_remove(ngx_str_t *text, ngx_str_t *names, ngx_pool_t *pool,
-    ngx_str_t *out)
-{
-    u_char      *p;
-    ngx_str_t    rest, name, value;
-    ngx_uint_t   i;
-
-    p = ngx_pnalloc(pool, text->len);
-    if (p == NULL) {
-        return NGX_ERROR;
-    }
-
-    rest = *text;
-    out->data = p;
-    *p++ = '{';
-
-    while (ngx_mcp_json_member(&rest, &name, &value) == NGX_OK) {
-
-        for (i = 0; names[i].len; i++) {
-            if (ngx_mcp_member_is(&name, &names[i])) {
-                break;
-            }
-        }
-
-        if (names[i].len) {
-            continue;
-        }
-
-        if (p[-1] != '{') {
-            *p++ = ',';
-        }
-
-        p = ngx_cpymem(p, name.data, name.len);
-        *p++ = ':';
-        p = ngx_cpymem(p, value.data, value.len);
-    }
-
-    *p++ = '}';
-    out->len = p - out->data;
-
-    return NGX_OK;
 }
 
 

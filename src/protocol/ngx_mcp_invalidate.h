@@ -126,12 +126,5 @@ ngx_uint_t ngx_mcp_invalidate_count(ngx_mcp_invalidate_t *event,
 /* the ngx_mcp_level_e of a LEVEL whose $fields were replaced */
 ngx_uint_t ngx_mcp_rule_level(ngx_str_t *text);
 
-/*
- * Copies an object without the members with these decoded names, of which the
- * last is empty.  NGX_OK or NGX_ERROR (no memory).
- */
-ngx_int_t ngx_mcp_json_remove(ngx_str_t *text, ngx_str_t *names,
-    ngx_pool_t *pool, ngx_str_t *out);
-
 
 #endif /* _NGX_MCP_INVALIDATE_H_INCLUDED_ */
