@@ -38,7 +38,6 @@ static ngx_uint_t ngx_mcp_payload_member(ngx_mcp_invalidate_t *event,
     ngx_str_t *name, ngx_str_t *value);
 static ngx_uint_t ngx_mcp_member_find(ngx_str_t *text,
     ngx_mcp_members_t *members, ngx_str_t *name, ngx_str_t *value);
-static ngx_uint_t ngx_mcp_member_is(ngx_str_t *raw, ngx_str_t *name);
 static ngx_int_t ngx_mcp_rule_message(ngx_mcp_rule_t *rule,
     ngx_mcp_invalidate_t *event, ngx_str_t *logger, ngx_pool_t *pool,
     ngx_mcp_notification_t *out);
@@ -903,7 +902,7 @@ ngx_mcp_member_find(ngx_str_t *text, ngx_mcp_members_t *members,
     ngx_uint_t  i;
 
     for (i = 0; i < members->n; i++) {
-        if (ngx_mcp_member_is(&members->names[i], name)) {
+        if (ngx_mcp_json_is(&members->names[i], name)) {
             *value = members->values[i];
             return 1;
         }
@@ -919,37 +918,12 @@ ngx_mcp_member_find(ngx_str_t *text, ngx_mcp_members_t *members,
             members->rest = rest;
         }
 
-        if (ngx_mcp_member_is(&raw, name)) {
+        if (ngx_mcp_json_is(&raw, name)) {
             return 1;
         }
     }
 
     return 0;
-}
-
-
-/* the names that are looked for are short, and need no escapes */
-
-static ngx_uint_t
-ngx_mcp_member_is(ngx_str_t *raw, ngx_str_t *name)
-{
-    size_t  len;
-    u_char  buf[512];
-
-    len = raw->len - 2;
-
-    if (len <= name->len) {
-        return len == name->len
-               && ngx_memcmp(raw->data + 1, name->data, len) == 0;
-    }
-
-    if (raw->len > sizeof(buf) || memchr(raw->data, '\\', raw->len) == NULL) {
-        return 0;
-    }
-
-    len = ngx_mcp_json_unescape(buf, raw) - buf;
-
-    return len == name->len && ngx_memcmp(buf, name->data, len) == 0;
 }
 
 

@@ -160,7 +160,9 @@ ngx_mcp_json_is(ngx_str_t *raw, ngx_str_t *text)
     u_char     buf[NGX_MCP_SPLICE_NAME];
     ngx_str_t  name;
 
-    if (raw->len < 2 || raw->data[0] != '"') {
+    /* no decoded text is longer than the raw one */
+
+    if (raw->len < text->len + 2 || raw->data[0] != '"') {
         return 0;
     }
 
