@@ -5,6 +5,7 @@
 
 
 #include "ngx_mcp_names.h"
+#include "ngx_mcp_splice.h"
 #include <ngx_sha1.h>
 
 
@@ -14,30 +15,32 @@
 /* so much shorter a cut name may be, as no character is cut in two */
 #define NGX_MCP_NAME_CUT   3
 
-/* replaced tokens of an entry */
-#define NGX_MCP_ENTRY_PATCHES  8
+/* the most tokens of an entry that are replaced */
+#define NGX_MCP_ENTRY_EDITS  8
 
-
-/* edits of an entry, in the order in which they stand in it */
-
-typedef struct {
-    ngx_str_t               from;
-    ngx_str_t               to;
-} ngx_mcp_patch_t;
 
 typedef struct {
     ngx_pool_t             *pool;
-    ngx_uint_t              n;
-    ngx_mcp_patch_t         patches[NGX_MCP_ENTRY_PATCHES];
-} ngx_mcp_patches_t;
+    ngx_str_t              *entry;        /* raw */
+    ngx_uint_t              n;            /* number of edits */
+    ngx_mcp_edit_t          edits[NGX_MCP_ENTRY_EDITS];
+} ngx_mcp_entry_edits_t;
 
 
 static ngx_uint_t ngx_mcp_name_is_cut(ngx_str_t *exposed);
-static ngx_int_t ngx_mcp_entry_name(ngx_mcp_patches_t *p, ngx_str_t *prefix,
+static ngx_int_t ngx_mcp_entry_name(ngx_mcp_entry_edits_t *e,
+    ngx_str_t *prefix, ngx_str_t *raw);
+static ngx_int_t ngx_mcp_entry_title(ngx_mcp_entry_edits_t *e,
+    ngx_str_t *suffix, ngx_str_t *raw);
+static ngx_mcp_edit_t *ngx_mcp_entry_edit(ngx_mcp_entry_edits_t *e,
     ngx_str_t *raw);
-static ngx_int_t ngx_mcp_entry_title(ngx_mcp_patches_t *p, ngx_str_t *suffix,
-    ngx_str_t *raw);
-static ngx_uint_t ngx_mcp_entry_member(ngx_str_t *raw, const char *name);
+
+
+static ngx_str_t  ngx_mcp_key_name = ngx_string("name");
+static ngx_str_t  ngx_mcp_key_title = ngx_string("title");
+static ngx_str_t  ngx_mcp_key_hints = ngx_string("annotations");
+static ngx_str_t  ngx_mcp_key_uri = ngx_string("uri");
+static ngx_str_t  ngx_mcp_key_template = ngx_string("uriTemplate");
 
 
 u_char *
@@ -144,14 +147,13 @@ ngx_str_t
 ngx_mcp_entry_expose(ngx_str_t *entry, ngx_uint_t kind, ngx_str_t *prefix,
     ngx_str_t *suffix, ngx_pool_t *pool)
 {
-    size_t              len;
-    u_char             *dst, *from;
-    ngx_str_t           out, rest, name, value, inner, key, title;
-    ngx_uint_t          i, named;
-    ngx_mcp_patches_t   p;
+    ngx_str_t               out, rest, name, value, inner, key, title;
+    ngx_uint_t              named;
+    ngx_mcp_entry_edits_t   e;
 
-    p.pool = pool;
-    p.n = 0;
+    e.pool = pool;
+    e.entry = entry;
+    e.n = 0;
 
     named = (prefix->len && (kind == NGX_MCP_LIST_TOOLS
                              || kind == NGX_MCP_LIST_PROMPTS));
@@ -159,27 +161,27 @@ ngx_mcp_entry_expose(ngx_str_t *entry, ngx_uint_t kind, ngx_str_t *prefix,
 
     while (ngx_mcp_json_member(&rest, &name, &value) == NGX_OK) {
 
-        if (named && ngx_mcp_entry_member(&name, "name")) {
+        if (named && ngx_mcp_json_is(&name, &ngx_mcp_key_name)) {
 
-            if (ngx_mcp_entry_name(&p, prefix, &value) != NGX_OK) {
+            if (ngx_mcp_entry_name(&e, prefix, &value) != NGX_OK) {
                 goto failed;
             }
 
-        } else if (suffix->len && ngx_mcp_entry_member(&name, "title")) {
+        } else if (suffix->len && ngx_mcp_json_is(&name, &ngx_mcp_key_title)) {
 
-            if (ngx_mcp_entry_title(&p, suffix, &value) != NGX_OK) {
+            if (ngx_mcp_entry_title(&e, suffix, &value) != NGX_OK) {
                 goto failed;
             }
 
         } else if (suffix->len && value.data[0] == '{'
-                   && ngx_mcp_entry_member(&name, "annotations"))
+                   && ngx_mcp_json_is(&name, &ngx_mcp_key_hints))
         {
             inner = value;
 
             while (ngx_mcp_json_member(&inner, &key, &title) == NGX_OK) {
 
-                if (ngx_mcp_entry_member(&key, "title")
-                    && ngx_mcp_entry_title(&p, suffix, &title) != NGX_OK)
+                if (ngx_mcp_json_is(&key, &ngx_mcp_key_title)
+                    && ngx_mcp_entry_title(&e, suffix, &title) != NGX_OK)
                 {
                     goto failed;
                 }
@@ -187,35 +189,7 @@ ngx_mcp_entry_expose(ngx_str_t *entry, ngx_uint_t kind, ngx_str_t *prefix,
         }
     }
 
-    if (p.n == 0) {
-        return *entry;
-    }
-
-    len = entry->len;
-
-    for (i = 0; i < p.n; i++) {
-        len += p.patches[i].to.len - p.patches[i].from.len;
-    }
-
-    out.len = len;
-    out.data = ngx_pnalloc(pool, len);
-
-    if (out.data == NULL) {
-        goto failed;
-    }
-
-    dst = out.data;
-    from = entry->data;
-
-    for (i = 0; i < p.n; i++) {
-        dst = ngx_cpymem(dst, from, p.patches[i].from.data - from);
-        dst = ngx_cpymem(dst, p.patches[i].to.data, p.patches[i].to.len);
-        from = p.patches[i].from.data + p.patches[i].from.len;
-    }
-
-    ngx_memcpy(dst, from, entry->data + entry->len - from);
-
-    return out;
+    return e.n ? ngx_mcp_splice(pool, entry, e.edits, e.n) : *entry;
 
 failed:
 
@@ -226,62 +200,58 @@ failed:
 
 
 static ngx_int_t
-ngx_mcp_entry_name(ngx_mcp_patches_t *p, ngx_str_t *prefix, ngx_str_t *raw)
+ngx_mcp_entry_name(ngx_mcp_entry_edits_t *e, ngx_str_t *prefix, ngx_str_t *raw)
 {
-    u_char           *last;
-    ngx_str_t         name, exposed;
-    ngx_mcp_patch_t  *patch;
-    u_char            buf[NGX_MCP_NAME_MAX];
+    ngx_str_t        name, exposed;
+    ngx_mcp_edit_t  *edit;
+    u_char           buf[NGX_MCP_NAME_MAX];
 
-    if (p->n == NGX_MCP_ENTRY_PATCHES || raw->data[0] != '"') {
+    edit = ngx_mcp_entry_edit(e, raw);
+    if (edit == NULL) {
         return NGX_OK;
     }
 
-    patch = &p->patches[p->n++];
-    patch->from = *raw;
-
-    if (ngx_mcp_json_text(p->pool, raw, &name) != NGX_OK) {
+    if (ngx_mcp_json_text(e->pool, raw, &name) != NGX_OK) {
         return NGX_ERROR;
     }
 
     exposed.data = buf;
     exposed.len = ngx_mcp_name_expose(buf, prefix, &name) - buf;
 
-    patch->to.data = ngx_pnalloc(p->pool, ngx_mcp_json_escaped_len(&exposed));
-    if (patch->to.data == NULL) {
+    edit->text.data = ngx_pnalloc(e->pool, ngx_mcp_json_escaped_len(&exposed));
+    if (edit->text.data == NULL) {
         return NGX_ERROR;
     }
 
-    last = ngx_mcp_json_escape(patch->to.data, &exposed);
-    patch->to.len = last - patch->to.data;
+    edit->text.len = ngx_mcp_json_escape(edit->text.data, &exposed)
+                     - edit->text.data;
 
     return NGX_OK;
 }
 
 
 static ngx_int_t
-ngx_mcp_entry_title(ngx_mcp_patches_t *p, ngx_str_t *suffix, ngx_str_t *raw)
+ngx_mcp_entry_title(ngx_mcp_entry_edits_t *e, ngx_str_t *suffix,
+    ngx_str_t *raw)
 {
-    size_t            len;
-    u_char           *dst;
-    ngx_mcp_patch_t  *patch;
+    size_t           len;
+    u_char          *dst;
+    ngx_mcp_edit_t  *edit;
 
-    if (p->n == NGX_MCP_ENTRY_PATCHES || raw->data[0] != '"') {
+    edit = ngx_mcp_entry_edit(e, raw);
+    if (edit == NULL) {
         return NGX_OK;
     }
 
-    patch = &p->patches[p->n++];
-    patch->from = *raw;
-
     len = raw->len - 1;
 
-    dst = ngx_pnalloc(p->pool, len + sizeof(" ()") - 1
+    dst = ngx_pnalloc(e->pool, len + sizeof(" ()") - 1
                                + ngx_mcp_json_escaped_len(suffix));
     if (dst == NULL) {
         return NGX_ERROR;
     }
 
-    patch->to.data = dst;
+    edit->text.data = dst;
 
     dst = ngx_cpymem(dst, raw->data, len);
     *dst++ = ' ';
@@ -294,9 +264,29 @@ ngx_mcp_entry_title(ngx_mcp_patches_t *p, ngx_str_t *suffix, ngx_str_t *raw)
     dst[len - 1] = ')';
     dst[len] = '"';
 
-    patch->to.len = dst + len + 1 - patch->to.data;
+    edit->text.len = dst + len + 1 - edit->text.data;
 
     return NGX_OK;
+}
+
+
+/* returns a new edit of a raw value; NULL: no string, or one too many */
+
+static ngx_mcp_edit_t *
+ngx_mcp_entry_edit(ngx_mcp_entry_edits_t *e, ngx_str_t *raw)
+{
+    ngx_mcp_edit_t  *edit;
+
+    if (e->n == NGX_MCP_ENTRY_EDITS || raw->data[0] != '"') {
+        return NULL;
+    }
+
+    edit = &e->edits[e->n++];
+
+    edit->start = raw->data - e->entry->data;
+    edit->end = edit->start + raw->len;
+
+    return edit;
 }
 
 
@@ -304,11 +294,11 @@ ngx_int_t
 ngx_mcp_entry_names(ngx_str_t *entry, ngx_uint_t kind, ngx_pool_t *pool,
     ngx_str_t *name, ngx_str_t *title)
 {
-    ngx_str_t    rest, key, value, inner, hint, *out;
-    const char  *known;
+    ngx_str_t  rest, key, value, inner, hint, *out, *known;
 
-    known = (kind == NGX_MCP_LIST_RESOURCES) ? "uri"
-            : (kind == NGX_MCP_LIST_TEMPLATES) ? "uriTemplate" : "name";
+    known = (kind == NGX_MCP_LIST_RESOURCES) ? &ngx_mcp_key_uri
+            : (kind == NGX_MCP_LIST_TEMPLATES) ? &ngx_mcp_key_template
+            : &ngx_mcp_key_name;
 
     ngx_str_null(name);
     ngx_str_null(title);
@@ -319,14 +309,14 @@ ngx_mcp_entry_names(ngx_str_t *entry, ngx_uint_t kind, ngx_pool_t *pool,
     while (ngx_mcp_json_member(&rest, &key, &value) == NGX_OK) {
 
         if (value.data[0] == '{'
-            && ngx_mcp_entry_member(&key, "annotations"))
+            && ngx_mcp_json_is(&key, &ngx_mcp_key_hints))
         {
             inner = value;
 
             while (ngx_mcp_json_member(&inner, &key, &value) == NGX_OK) {
 
                 if (value.data[0] == '"'
-                    && ngx_mcp_entry_member(&key, "title")
+                    && ngx_mcp_json_is(&key, &ngx_mcp_key_title)
                     && ngx_mcp_json_text(pool, &value, &hint) != NGX_OK)
                 {
                     return NGX_ERROR;
@@ -336,8 +326,8 @@ ngx_mcp_entry_names(ngx_str_t *entry, ngx_uint_t kind, ngx_pool_t *pool,
             continue;
         }
 
-        out = ngx_mcp_entry_member(&key, known) ? name
-              : ngx_mcp_entry_member(&key, "title") ? title : NULL;
+        out = ngx_mcp_json_is(&key, known) ? name
+              : ngx_mcp_json_is(&key, &ngx_mcp_key_title) ? title : NULL;
 
         if (out && value.data[0] == '"'
             && ngx_mcp_json_text(pool, &value, out) != NGX_OK)
@@ -351,29 +341,4 @@ ngx_mcp_entry_names(ngx_str_t *entry, ngx_uint_t kind, ngx_pool_t *pool,
     }
 
     return NGX_OK;
-}
-
-
-/* returns whether a raw name, which may have escapes, is this one */
-
-static ngx_uint_t
-ngx_mcp_entry_member(ngx_str_t *raw, const char *name)
-{
-    size_t     len;
-    u_char     buf[80];
-    ngx_str_t  key;
-
-    len = ngx_strlen(name);
-
-    key.data = raw->data + 1;
-    key.len = raw->len - 2;
-
-    if (key.len != len && key.len <= sizeof(buf) - 2
-        && ngx_strlchr(key.data, key.data + key.len, '\\'))
-    {
-        key.len = ngx_mcp_json_unescape(buf, raw) - buf;
-        key.data = buf;
-    }
-
-    return key.len == len && ngx_memcmp(key.data, name, len) == 0;
 }
