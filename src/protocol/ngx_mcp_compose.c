@@ -5,6 +5,7 @@
 
 
 #include "ngx_mcp_message.h"
+#include "ngx_mcp_splice.h"
 
 
 static ngx_str_t ngx_mcp_response_compose(ngx_pool_t *pool, ngx_str_t *id,
@@ -301,43 +302,19 @@ ngx_str_t
 ngx_mcp_message_replace(ngx_pool_t *pool, ngx_str_t *text,
     ngx_mcp_json_t *json, ngx_mcp_path_e *paths, ngx_str_t *value)
 {
-    u_char          *p, *from;
-    ngx_str_t        out;
-    ngx_uint_t       i, n;
-    ngx_mcp_span_t  *spans[2];
+    ngx_uint_t       n;
+    ngx_mcp_edit_t   edits[2];
+    ngx_mcp_span_t  *span;
 
-    n = 1;
-    spans[0] = &json->members[paths[0]];
+    for (n = 0; n < 2 && paths[n] != NGX_MCP_PATH_NONE; n++) {
+        span = &json->members[paths[n]];
 
-    if (paths[1] != NGX_MCP_PATH_NONE) {
-        n = 2;
-        i = (json->members[paths[1]].start > spans[0]->start);
-
-        spans[!i] = spans[0];
-        spans[i] = &json->members[paths[1]];
+        edits[n].start = span->start;
+        edits[n].end = span->end;
+        edits[n].text = *value;
     }
 
-    out.len = 0;
-    out.data = ngx_pnalloc(pool, text->len + n * value->len);
-
-    if (out.data == NULL) {
-        return out;
-    }
-
-    p = out.data;
-    from = text->data;
-
-    for (i = 0; i < n; i++) {
-        p = ngx_cpymem(p, from, text->data + spans[i]->start - from);
-        p = ngx_cpymem(p, value->data, value->len);
-        from = text->data + spans[i]->end;
-    }
-
-    p = ngx_cpymem(p, from, text->data + text->len - from);
-
-    out.len = p - out.data;
-
-    return out;
+    return ngx_mcp_splice(pool, text, edits, n);
 }
 
 
