@@ -134,16 +134,10 @@ ngx_mcp_error_compose(ngx_pool_t *pool, ngx_uint_t revision, ngx_str_t *id,
         ngx_str_set(&token, "null");
     }
 
-    len = sizeof("{\"jsonrpc\":\"2.0\",\"error\":{\"code\":,\"message\":}}") - 1
-          + NGX_INT_T_LEN + ngx_mcp_json_escaped_len(message);
-
-    if (token.len) {
-        len += sizeof("\"id\":,") - 1 + token.len;
-    }
-
-    if (data) {
-        len += sizeof(",\"data\":") - 1 + data->len;
-    }
+    len = sizeof("{\"jsonrpc\":\"2.0\",\"id\":,\"error\":{\"code\":,"
+                 "\"message\":,\"data\":}}") - 1
+          + token.len + NGX_INT_T_LEN + ngx_mcp_json_escaped_len(message)
+          + (data ? data->len : 0);
 
     text.len = 0;
     text.data = ngx_pnalloc(pool, len);
@@ -152,24 +146,17 @@ ngx_mcp_error_compose(ngx_pool_t *pool, ngx_uint_t revision, ngx_str_t *id,
         return text;
     }
 
-    p = ngx_cpymem(text.data, "{\"jsonrpc\":\"2.0\",",
-                   sizeof("{\"jsonrpc\":\"2.0\",") - 1);
+    p = ngx_sprintf(text.data, "{\"jsonrpc\":\"2.0\",");
 
     if (token.len) {
-        p = ngx_cpymem(p, "\"id\":", sizeof("\"id\":") - 1);
-        p = ngx_cpymem(p, token.data, token.len);
-        *p++ = ',';
+        p = ngx_sprintf(p, "\"id\":%V,", &token);
     }
 
-    p = ngx_cpymem(p, "\"error\":{\"code\":",
-                   sizeof("\"error\":{\"code\":") - 1);
-    p = ngx_sprintf(p, "%i", code);
-    p = ngx_cpymem(p, ",\"message\":", sizeof(",\"message\":") - 1);
+    p = ngx_sprintf(p, "\"error\":{\"code\":%i,\"message\":", code);
     p = ngx_mcp_json_escape(p, message);
 
     if (data) {
-        p = ngx_cpymem(p, ",\"data\":", sizeof(",\"data\":") - 1);
-        p = ngx_cpymem(p, data->data, data->len);
+        p = ngx_sprintf(p, ",\"data\":%V", data);
     }
 
     *p++ = '}';
@@ -198,21 +185,16 @@ ngx_mcp_request_compose(ngx_pool_t *pool, ngx_str_t *id, ngx_str_t *method,
         return text;
     }
 
-    p = ngx_cpymem(text.data, "{\"jsonrpc\":\"2.0\"",
-                   sizeof("{\"jsonrpc\":\"2.0\"") - 1);
+    p = ngx_sprintf(text.data, "{\"jsonrpc\":\"2.0\"");
 
     if (id->len) {
-        p = ngx_cpymem(p, ",\"id\":", sizeof(",\"id\":") - 1);
-        p = ngx_cpymem(p, id->data, id->len);
+        p = ngx_sprintf(p, ",\"id\":%V", id);
     }
 
-    p = ngx_cpymem(p, ",\"method\":\"", sizeof(",\"method\":\"") - 1);
-    p = ngx_cpymem(p, method->data, method->len);
-    *p++ = '"';
+    p = ngx_sprintf(p, ",\"method\":\"%V\"", method);
 
     if (params->len) {
-        p = ngx_cpymem(p, ",\"params\":", sizeof(",\"params\":") - 1);
-        p = ngx_cpymem(p, params->data, params->len);
+        p = ngx_sprintf(p, ",\"params\":%V", params);
     }
 
     *p++ = '}';
@@ -250,7 +232,7 @@ ngx_mcp_uri_compose(ngx_pool_t *pool, ngx_str_t *uri)
 ngx_str_t
 ngx_mcp_result_compose(ngx_pool_t *pool, ngx_str_t *id, ngx_str_t *result)
 {
-    ngx_str_t  member = ngx_string("result");
+    ngx_str_t  member = ngx_string(",\"result\":");
 
     return ngx_mcp_response_compose(pool, id, &member, result);
 }
@@ -259,7 +241,7 @@ ngx_mcp_result_compose(ngx_pool_t *pool, ngx_str_t *id, ngx_str_t *result)
 ngx_str_t
 ngx_mcp_refusal_compose(ngx_pool_t *pool, ngx_str_t *id, ngx_str_t *error)
 {
-    ngx_str_t  member = ngx_string("error");
+    ngx_str_t  member = ngx_string(",\"error\":");
 
     return ngx_mcp_response_compose(pool, id, &member, error);
 }
@@ -274,7 +256,7 @@ ngx_mcp_response_compose(ngx_pool_t *pool, ngx_str_t *id, ngx_str_t *member,
 
     text.len = 0;
     text.data = ngx_pnalloc(pool,
-                        sizeof("{\"jsonrpc\":\"2.0\",\"id\":,\"\":}") - 1
+                        sizeof("{\"jsonrpc\":\"2.0\",\"id\":}") - 1
                         + id->len + member->len + value->len);
 
     if (text.data == NULL) {
@@ -284,11 +266,7 @@ ngx_mcp_response_compose(ngx_pool_t *pool, ngx_str_t *id, ngx_str_t *member,
     p = ngx_cpymem(text.data, "{\"jsonrpc\":\"2.0\",\"id\":",
                    sizeof("{\"jsonrpc\":\"2.0\",\"id\":") - 1);
     p = ngx_cpymem(p, id->data, id->len);
-    *p++ = ',';
-    *p++ = '"';
     p = ngx_cpymem(p, member->data, member->len);
-    *p++ = '"';
-    *p++ = ':';
     p = ngx_cpymem(p, value->data, value->len);
     *p++ = '}';
 

@@ -13,6 +13,9 @@ ngx_pid_t             ngx_pid;
 ngx_uint_t            core_no_memory;
 
 
+static u_char *core_number(u_char *buf, const char **fmt, int64_t n);
+
+
 u_char *
 core_copy(const void *data, size_t len)
 {
@@ -96,25 +99,59 @@ ngx_palloc(ngx_pool_t *pool, size_t size)
 }
 
 
-/* this stand-in knows only "%i" */
+/* this stand-in knows only "%V", "%i", "%08xi" and "%016xL" */
 
 u_char * ngx_cdecl
 ngx_sprintf(u_char *buf, const char *fmt, ...)
 {
-    int      n;
-    char     number[32];
-    va_list  args;
-
-    if (strcmp(fmt, "%i") != 0) {
-        exit(2);
-    }
+    va_list     args;
+    ngx_str_t  *text;
 
     va_start(args, fmt);
-    n = snprintf(number, sizeof(number), "%ld",
-                 (long) va_arg(args, ngx_int_t));
+
+    while (*fmt) {
+
+        if (*fmt != '%') {
+            *buf++ = *fmt++;
+
+        } else if (strncmp(fmt, "%V", 2) == 0) {
+            text = va_arg(args, ngx_str_t *);
+            buf = ngx_cpymem(buf, text->data, text->len);
+            fmt += 2;
+
+        } else {
+            buf = core_number(buf, &fmt, va_arg(args, int64_t));
+        }
+    }
+
     va_end(args);
 
-    return ngx_cpymem(buf, number, n);
+    return buf;
+}
+
+
+static u_char *
+core_number(u_char *buf, const char **fmt, int64_t n)
+{
+    char    number[32];
+    size_t  i;
+
+    static const char  *formats[][2] = {
+        { "%i", "%ld" },
+        { "%08xi", "%08lx" },
+        { "%016xL", "%016lx" }
+    };
+
+    for (i = 0; i < 3; i++) {
+        if (strncmp(*fmt, formats[i][0], strlen(formats[i][0])) == 0) {
+            *fmt += strlen(formats[i][0]);
+            sprintf(number, formats[i][1], n);
+
+            return ngx_cpymem(buf, number, strlen(number));
+        }
+    }
+
+    exit(2);
 }
 
 
@@ -215,4 +252,19 @@ ngx_atoi(u_char *line, size_t n)
     }
 
     return value;
+}
+
+
+ngx_int_t
+ngx_hextoi(u_char *line, size_t n)
+{
+    char       text[32], *end;
+    long long  value;
+
+    memcpy(text, line, n);
+    text[n] = '\0';
+    errno = 0;
+    value = strtoll(text, &end, 16);
+
+    return (n == 0 || end != text + n || errno) ? NGX_ERROR : value;
 }
