@@ -491,29 +491,14 @@ ngx_mcp_pages_split(ngx_str_t *text, size_t size, ngx_uint_t entries,
 u_char *
 ngx_mcp_cursor_print(u_char *dst, uint64_t version, ngx_uint_t entry)
 {
-    ngx_int_t      i;
-    static u_char  hex[] = "0123456789abcdef";
-
-    dst = ngx_cpymem(dst, "mcp-", 4);
-
-    for (i = 60; i >= 0; i -= 4) {
-        *dst++ = hex[(version >> i) & 0xf];
-    }
-
-    for (i = 28; i >= 0; i -= 4) {
-        *dst++ = hex[(entry >> i) & 0xf];
-    }
-
-    return dst;
+    return ngx_sprintf(dst, "mcp-%016xL%08xi", version, entry);
 }
 
 
 ngx_int_t
 ngx_mcp_cursor_parse(ngx_str_t *text, uint64_t *version, ngx_uint_t *entry)
 {
-    u_char      *p;
-    uint64_t     n;
-    ngx_uint_t   i;
+    ngx_int_t  v, e;
 
     if (text->len != NGX_MCP_CURSOR_LEN
         || ngx_memcmp(text->data, "mcp-", 4) != 0)
@@ -521,28 +506,15 @@ ngx_mcp_cursor_parse(ngx_str_t *text, uint64_t *version, ngx_uint_t *entry)
         return NGX_DECLINED;
     }
 
-    p = text->data + 4;
-    n = 0;
+    v = ngx_hextoi(text->data + 4, 16);
+    e = ngx_hextoi(text->data + 20, 8);
 
-    for (i = 0; i < 24; i++, p++) {
-
-        if (*p >= '0' && *p <= '9') {
-            n = n << 4 | (*p - '0');
-
-        } else if (*p >= 'a' && *p <= 'f') {
-            n = n << 4 | (*p - 'a' + 10);
-
-        } else {
-            return NGX_DECLINED;
-        }
-
-        if (i == 15) {
-            *version = n;
-            n = 0;
-        }
+    if (v == NGX_ERROR || e == NGX_ERROR) {
+        return NGX_DECLINED;
     }
 
-    *entry = (ngx_uint_t) n;
+    *version = v;
+    *entry = e;
 
     return NGX_OK;
 }
