@@ -544,28 +544,15 @@ ngx_mcp_sse_discard(ngx_mcp_sse_t *sse)
 static u_char *
 ngx_mcp_sse_eol(u_char *p, u_char *last)
 {
-    uint64_t  word, lf, cr;
+    u_char  *end;
 
-    while (last - p >= 8) {
+    end = memchr(p, LF, last - p);
 
-        ngx_memcpy(&word, p, 8);
-
-        lf = word ^ 0x0a0a0a0a0a0a0a0aull;
-        cr = word ^ 0x0d0d0d0d0d0d0d0dull;
-
-        lf = (lf - 0x0101010101010101ull) & ~lf;
-        cr = (cr - 0x0101010101010101ull) & ~cr;
-
-        if ((lf | cr) & 0x8080808080808080ull) {
-            break;
-        }
-
-        p += 8;
+    if (end) {
+        last = end;
     }
 
-    while (p < last && !ngx_mcp_sse_is_eol(*p)) {
-        p++;
-    }
+    end = memchr(p, CR, last - p);
 
-    return p;
+    return end ? end : last;
 }
