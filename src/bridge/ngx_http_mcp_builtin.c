@@ -6,6 +6,7 @@
 
 #include "ngx_http_mcp_builtin.h"
 #include "ngx_http_mcp_topic.h"
+#include "ngx_mcp_splice.h"
 
 
 #define NGX_HTTP_MCP_WAIT_DEFAULT  30
@@ -1137,15 +1138,24 @@ ngx_http_mcp_list_edit_denied(ngx_http_mcp_list_edit_t *edit, u_char *p,
 {
     u_char            *from, *to;
     ngx_int_t          rc;
-    ngx_str_t          entry, value;
-    static ngx_str_t   key = ngx_string("\"name\"");
+    ngx_str_t          entry, members, name, raw, value;
+    static ngx_str_t   key = ngx_string("name");
 
     /* entries that stay are copied together, with the text between them */
 
     from = NULL;
     to = NULL;
 
-    while (ngx_mcp_json_element_member(rest, &key, &entry, &value) == NGX_OK) {
+    while (ngx_mcp_json_element(rest, &entry) == NGX_OK) {
+
+        members = entry;
+        ngx_str_null(&value);
+
+        while (ngx_mcp_json_member(&members, &name, &raw) == NGX_OK) {
+            if (ngx_mcp_json_is(&name, &key)) {
+                value = raw;
+            }
+        }
 
         rc = (entry.data[0] == '{')
              ? ngx_http_mcp_list_edit_tool(edit, &value) : NGX_OK;

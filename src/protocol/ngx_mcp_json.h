@@ -189,14 +189,6 @@ ngx_str_t ngx_mcp_json_span(ngx_mcp_json_t *json, ngx_mcp_path_e path,
 ngx_int_t ngx_mcp_json_element(ngx_str_t *rest, ngx_str_t *element);
 
 /*
- * The same walk, which also gives the raw value of the element's member with
- * this raw name, the last one if there are several.  *value is empty if there
- * is none or the element is no object.
- */
-ngx_int_t ngx_mcp_json_element_member(ngx_str_t *rest, ngx_str_t *name,
-    ngx_str_t *element, ngx_str_t *value);
-
-/*
  * The same walk over the members of an object.  *name becomes the raw token
  * with its quotes.  NGX_OK; NGX_DONE: there is no other member.
  */

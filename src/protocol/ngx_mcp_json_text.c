@@ -47,44 +47,6 @@ ngx_mcp_json_element(ngx_str_t *rest, ngx_str_t *element)
 
 
 ngx_int_t
-ngx_mcp_json_element_member(ngx_str_t *rest, ngx_str_t *name,
-    ngx_str_t *element, ngx_str_t *value)
-{
-    u_char     *last;
-    ngx_str_t   members, key, found;
-
-    ngx_str_null(value);
-
-    if (ngx_mcp_json_next(rest, '[', ']') != NGX_OK) {
-        return NGX_DONE;
-    }
-
-    if (rest->data[0] != '{') {
-        ngx_mcp_json_value(rest, element);
-        return NGX_OK;
-    }
-
-    last = rest->data + rest->len;
-
-    members = *rest;
-    element->data = rest->data;
-
-    while (ngx_mcp_json_member(&members, &key, &found) == NGX_OK) {
-        if (ngx_mcp_equal(&key, name)) {
-            *value = found;
-        }
-    }
-
-    rest->data = members.data;
-    rest->len = last - rest->data;
-
-    element->len = rest->data - element->data;
-
-    return NGX_OK;
-}
-
-
-ngx_int_t
 ngx_mcp_json_member(ngx_str_t *rest, ngx_str_t *name, ngx_str_t *value)
 {
     if (ngx_mcp_json_name(rest, name) != NGX_OK) {

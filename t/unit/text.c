@@ -216,16 +216,15 @@ text_walk(const char *text, ngx_uint_t object, const char *expected)
 }
 
 
-/* finds elements by the value of a name; the text goes on behind the array */
+/* walks over an array, behind which the text goes on */
 
 static int
-text_named(const char *text, const char *expected, const char *behind)
+text_behind(const char *text, const char *expected, const char *behind)
 {
-    u_char            *copy, *last;
-    char               joined[512];
-    size_t             n;
-    ngx_str_t          rest, element, value;
-    static ngx_str_t   key = ngx_string("\"name\"");
+    u_char     *copy, *last;
+    char        joined[512];
+    size_t      n;
+    ngx_str_t   rest, element;
 
     rest.len = strlen(text);
     copy = core_copy(text, rest.len);
@@ -233,11 +232,8 @@ text_named(const char *text, const char *expected, const char *behind)
     last = copy + rest.len;
     n = 0;
 
-    while (ngx_mcp_json_element_member(&rest, &key, &element, &value)
-           == NGX_OK)
-    {
-        n += sprintf(joined + n, "%.*s=%.*s|", (int) element.len, element.data,
-                     (int) value.len, value.data ? (char *) value.data : "");
+    while (ngx_mcp_json_element(&rest, &element) == NGX_OK) {
+        n += sprintf(joined + n, "%.*s|", (int) element.len, element.data);
     }
 
     joined[n] = '\0';
@@ -331,19 +327,12 @@ text_tests(void)
        && text_walk("[{\"a\":\"}\"},\"]\"]", 0, "{\"a\":\"}\"}|\"]\"|"),
        "elements of an array");
 
-    ok(text_named("[]", "", "") && text_named("[ ],1]", "", ",1]")
-       && text_named("[1,{},[{\"name\":1}], { } ]}", "1=|{}=|[{\"name\":1}]=|"
-                     "{ }=|", "}")
-       && text_named(" [{\"name\":\"a\"} , {\"b\":{\"name\":1}},"
-                     "{\"c\":\"}\",\"name\" : \"b\" }] , []",
-                     "{\"name\":\"a\"}=\"a\"|{\"b\":{\"name\":1}}=|"
-                     "{\"c\":\"}\",\"name\" : \"b\" }=\"b\"|", " , []")
-       && text_named("[{\"name\":1,\"name\":\"2\"}]",
-                     "{\"name\":1,\"name\":\"2\"}=\"2\"|", "")
-       && text_named("[{\"name\":\"a\"", "{\"name\":\"a\"=\"a\"|", "")
-       && text_named("[{\"name", "{\"name=|", "")
-       && text_named("{}", "", "}") && text_named("", "", ""),
-       "elements of an array with the value of a name");
+    ok(text_behind("[]", "", "") && text_behind("[ ],1]", "", ",1]")
+       && text_behind("[1,{},[2], { } ]}", "1|{}|[2]|{ }|", "}")
+       && text_behind(" [{\"c\":\"}\" } ] , []", "{\"c\":\"}\" }|", " , []")
+       && text_behind("[{\"name\":\"a\"", "{\"name\":\"a\"|", "")
+       && text_behind("{}", "", "}") && text_behind("", "", ""),
+       "what follows an array");
 
     ok(text_walk("[\"" TEXT_LONG "\",\"" TEXT_LONG "\\\"x\",\"\xc3\xa9\\\\\"]",
                  0, "\"" TEXT_LONG "\"|\"" TEXT_LONG "\\\"x\"|"
