@@ -455,18 +455,11 @@ ngx_http_mcp_modern_client_headers(ngx_http_request_t *r,
         return NGX_DECLINED;
     }
 
-    switch (ngx_mcp_header_is(&ctx->header_name, &value)) {
-
-    case NGX_OK:
+    if (ngx_mcp_header_is(&ctx->header_name, &value) == NGX_OK) {
         return NGX_OK;
-
-    case NGX_ERROR:
-        why = "Mcp-Name is not valid base64";
-        break;
-
-    default: /* NGX_DECLINED */
-        why = "Mcp-Name is not the name or uri in params";
     }
+
+    why = "Mcp-Name is not the name or uri in params";
 
 mismatch:
 
@@ -556,10 +549,9 @@ ngx_http_mcp_modern_client_params(ngx_http_request_t *r,
 
     *refusal = rc == NGX_ABORT
                ? NGX_HTTP_INTERNAL_SERVER_ERROR
-               : ngx_http_mcp_modern_client_mismatch(r, rc == NGX_ERROR
-                     ? "an Mcp-Param header is not valid base64"
-                     : "an Mcp-Param header is missing, or is not the "
-                       "argument of the tool that it repeats");
+               : ngx_http_mcp_modern_client_mismatch(r,
+                     "an Mcp-Param header is missing, or is not the "
+                     "argument of the tool that it repeats");
 
     return NGX_DECLINED;
 }

@@ -17,6 +17,10 @@
 #define NGX_MCP_DIGITS_MAX    18
 
 
+/* bytes that are encoded at a time, a multiple of 3 */
+#define NGX_MCP_BASE64_GROUP  48
+
+
 /* an integer, however it is written */
 
 typedef struct {
@@ -32,8 +36,6 @@ typedef struct {
 } ngx_mcp_params_t;
 
 
-static ngx_int_t ngx_mcp_header_base64(ngx_str_t *header, ngx_str_t *text);
-static ngx_int_t ngx_mcp_base64_digit(u_char ch);
 static ngx_int_t ngx_mcp_integer_parse(ngx_str_t *text,
     ngx_mcp_integer_t *integer);
 static ngx_int_t ngx_mcp_params_object(ngx_mcp_params_t *params,
@@ -132,7 +134,9 @@ ngx_mcp_envelope_read(ngx_mcp_message_t *m, ngx_mcp_envelope_t *envelope,
 ngx_int_t
 ngx_mcp_header_is(ngx_str_t *header, ngx_str_t *text)
 {
-    ngx_str_t  encoded, *head, *tail;
+    size_t      i;
+    u_char     *p, buf[ngx_base64_encoded_length(NGX_MCP_BASE64_GROUP)];
+    ngx_str_t   group, encoded, *head, *tail;
 
     head = &ngx_mcp_base64_head;
     tail = &ngx_mcp_base64_tail;
@@ -146,96 +150,31 @@ ngx_mcp_header_is(ngx_str_t *header, ngx_str_t *text)
         return ngx_mcp_equal(header, text) ? NGX_OK : NGX_DECLINED;
     }
 
-    encoded.data = header->data + head->len;
-    encoded.len = header->len - head->len - tail->len;
+    /* a text has only one encoding that is valid */
 
-    return ngx_mcp_header_base64(&encoded, text);
-}
-
-
-/* the alphabet of RFC 4648, section 4, whose padding has to be there */
-
-static ngx_int_t
-ngx_mcp_header_base64(ngx_str_t *header, ngx_str_t *text)
-{
-    size_t      i, n;
-    uint32_t    group;
-    ngx_int_t   digit, rc;
-    ngx_uint_t  pad;
-
-    if (header->len % 4) {
-        return NGX_ERROR;
+    if (header->len - head->len - tail->len
+        != ngx_base64_encoded_length(text->len))
+    {
+        return NGX_DECLINED;
     }
 
-    n = 0;
-    pad = 0;
-    group = 0;
-    rc = NGX_OK;
+    p = header->data + head->len;
+    encoded.data = buf;
 
-    for (i = 0; i < header->len; i++) {
+    for (i = 0; i < text->len; i += group.len) {
+        group.data = text->data + i;
+        group.len = ngx_min(text->len - i, NGX_MCP_BASE64_GROUP);
 
-        if (header->data[i] == '=' && i + 2 >= header->len) {
-            digit = 0;
-            pad++;
+        ngx_encode_base64(&encoded, &group);
 
-        } else {
-            digit = pad ? NGX_ERROR : ngx_mcp_base64_digit(header->data[i]);
-
-            if (digit == NGX_ERROR) {
-                return NGX_ERROR;
-            }
+        if (ngx_memcmp(p, encoded.data, encoded.len) != 0) {
+            return NGX_DECLINED;
         }
 
-        group = (group << 6) | (uint32_t) digit;
-
-        if (i % 4 != 3) {
-            continue;
-        }
-
-        /* bits that encode nothing */
-
-        if (group & ((1 << 8 * pad) - 1)) {
-            return NGX_ERROR;
-        }
-
-        for (digit = 16; digit >= (ngx_int_t) pad * 8; digit -= 8, n++) {
-            if (n >= text->len
-                || text->data[n] != ((group >> digit) & 0xff))
-            {
-                rc = NGX_DECLINED;
-            }
-        }
-
-        group = 0;
+        p += encoded.len;
     }
 
-    return n == text->len ? rc : NGX_DECLINED;
-}
-
-
-static ngx_int_t
-ngx_mcp_base64_digit(u_char ch)
-{
-    if (ch >= 'A' && ch <= 'Z') {
-        return ch - 'A';
-    }
-
-    if (ch >= 'a' && ch <= 'z') {
-        return ch - 'a' + 26;
-    }
-
-    if (ch >= '0' && ch <= '9') {
-        return ch - '0' + 52;
-    }
-
-    switch (ch) {
-    case '+':
-        return 62;
-    case '/':
-        return 63;
-    default:
-        return NGX_ERROR;
-    }
+    return NGX_OK;
 }
 
 

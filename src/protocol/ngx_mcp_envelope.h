@@ -34,9 +34,9 @@ ngx_int_t ngx_mcp_envelope_read(ngx_mcp_message_t *m,
 
 
 /*
- * Compares the trimmed value of a header with a decoded text.  A value of
- * "=?base64?...?=" is decoded first.  NGX_OK: they are equal; NGX_DECLINED:
- * they differ; NGX_ERROR: the value cannot be decoded.
+ * Compares the trimmed value of a header, which may be "=?base64?...?=" with
+ * an encoded text, with a decoded text.  NGX_OK: they are equal; NGX_DECLINED:
+ * they differ, or the encoding is not valid.
  */
 ngx_int_t ngx_mcp_header_is(ngx_str_t *header, ngx_str_t *text);
 

@@ -268,3 +268,30 @@ ngx_hextoi(u_char *line, size_t n)
 
     return (n == 0 || end != text + n || errno) ? NGX_ERROR : value;
 }
+
+
+void
+ngx_encode_base64(ngx_str_t *dst, ngx_str_t *src)
+{
+    size_t     i;
+    u_char    *p;
+    uint32_t   group;
+
+    static u_char  digits[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+    p = dst->data;
+
+    for (i = 0; i < src->len; i += 3) {
+        group = src->data[i] << 16;
+        group |= (i + 1 < src->len) ? src->data[i + 1] << 8 : 0;
+        group |= (i + 2 < src->len) ? src->data[i + 2] : 0;
+
+        *p++ = digits[group >> 18];
+        *p++ = digits[group >> 12 & 63];
+        *p++ = (i + 1 < src->len) ? digits[group >> 6 & 63] : '=';
+        *p++ = (i + 2 < src->len) ? digits[group & 63] : '=';
+    }
+
+    dst->len = p - dst->data;
+}
