@@ -28,7 +28,7 @@ static void ngx_mcp_modern_tools(ngx_str_t *array, ngx_uint_t *cut);
 static ngx_uint_t ngx_mcp_modern_keep_tool(ngx_str_t *name, ngx_str_t *value,
     void *data);
 static ngx_uint_t ngx_mcp_modern_object_schema(ngx_str_t *schema);
-static ngx_uint_t ngx_mcp_modern_named(ngx_str_t *object, ngx_str_t *member);
+static ngx_uint_t ngx_mcp_modern_named(ngx_str_t *object, const char *member);
 
 
 /* members of params._meta that are the envelope's */
@@ -59,47 +59,28 @@ static ngx_str_t  ngx_mcp_modern_meta = ngx_string("_meta");
 static ngx_str_t  ngx_mcp_modern_tool_list = ngx_string("tools");
 static ngx_str_t  ngx_mcp_modern_schema = ngx_string("outputSchema");
 static ngx_str_t  ngx_mcp_modern_content = ngx_string("structuredContent");
-static ngx_str_t  ngx_mcp_modern_type = ngx_string("type");
-static ngx_str_t  ngx_mcp_modern_object = ngx_string("object");
 static ngx_str_t  ngx_mcp_modern_elicitation = ngx_string("elicitation");
 static ngx_str_t  ngx_mcp_modern_roots = ngx_string("roots");
 static ngx_str_t  ngx_mcp_modern_tasks = ngx_string("tasks");
-static ngx_str_t  ngx_mcp_modern_extensions = ngx_string("extensions");
-static ngx_str_t  ngx_mcp_modern_version = ngx_string("protocolVersion");
-static ngx_str_t  ngx_mcp_modern_info = ngx_string("clientInfo");
-static ngx_str_t  ngx_mcp_modern_caps = ngx_string("capabilities");
-static ngx_str_t  ngx_mcp_modern_instructions = ngx_string("instructions");
-static ngx_str_t  ngx_mcp_modern_versions = ngx_string("supportedVersions");
 
 
 ngx_int_t
 ngx_mcp_modern_client(ngx_pool_t *pool, ngx_str_t *initialize,
     ngx_mcp_modern_client_t *client)
 {
-    ngx_str_t   rest, name, value, capabilities;
+    ngx_str_t   version, capabilities;
     ngx_uint_t  revision;
 
-    ngx_str_null(&capabilities);
-    ngx_str_null(&client->info);
+    version = ngx_mcp_json_get(initialize, "protocolVersion");
+    capabilities = ngx_mcp_json_get(initialize, "capabilities");
+    client->info = ngx_mcp_json_get(initialize, "clientInfo");
 
     revision = NGX_MCP_REVISION_UNKNOWN;
-    rest = *initialize;
 
-    while (rest.len && ngx_mcp_json_member(&rest, &name, &value) == NGX_OK) {
-
-        if (ngx_mcp_json_is(&name, &ngx_mcp_modern_caps)) {
-            capabilities = value;
-
-        } else if (ngx_mcp_json_is(&name, &ngx_mcp_modern_info)) {
-            client->info = value;
-
-        } else if (ngx_mcp_json_is(&name, &ngx_mcp_modern_version)
-                   && value.len > 2)
-        {
-            value.data++;
-            value.len -= 2;
-            revision = ngx_mcp_revision_parse(&value);
-        }
+    if (version.len > 2) {
+        version.data++;
+        version.len -= 2;
+        revision = ngx_mcp_revision_parse(&version);
     }
 
     client->capabilities = ngx_mcp_modern_capabilities(pool, &capabilities,
@@ -467,17 +448,12 @@ ngx_mcp_modern_keep_tool(ngx_str_t *name, ngx_str_t *value, void *data)
 static ngx_uint_t
 ngx_mcp_modern_object_schema(ngx_str_t *schema)
 {
-    ngx_str_t  rest, name, value;
+    ngx_str_t         type;
+    static ngx_str_t  object = ngx_string("object");
 
-    rest = *schema;
+    type = ngx_mcp_json_get(schema, "type");
 
-    while (ngx_mcp_json_member(&rest, &name, &value) == NGX_OK) {
-        if (ngx_mcp_json_is(&name, &ngx_mcp_modern_type)) {
-            return ngx_mcp_json_is(&value, &ngx_mcp_modern_object);
-        }
-    }
-
-    return 0;
+    return ngx_mcp_json_is(&type, &object);
 }
 
 
@@ -485,11 +461,13 @@ ngx_str_t
 ngx_mcp_modern_discovered(ngx_pool_t *pool, ngx_str_t *result)
 {
     u_char     *p;
-    ngx_str_t   out, rest, name, value, inner, capabilities, info, text;
+    ngx_str_t   out, capabilities, instructions, meta, info;
 
-    ngx_str_set(&capabilities, "{}");
-    ngx_str_null(&info);
-    ngx_str_null(&text);
+    static ngx_str_t  none = ngx_string("");
+    static ngx_str_t  without[] = {
+        ngx_string("extensions"),
+        ngx_null_string
+    };
 
     ngx_str_null(&out);
 
@@ -497,63 +475,33 @@ ngx_mcp_modern_discovered(ngx_pool_t *pool, ngx_str_t *result)
         return out;
     }
 
-    rest = *result;
+    instructions = ngx_mcp_json_get(result, "instructions");
+    meta = ngx_mcp_json_get(result, "_meta");
+    info = ngx_mcp_json_get(&meta, NGX_MCP_MODERN_PREFIX "serverInfo");
 
-    while (ngx_mcp_json_member(&rest, &name, &value) == NGX_OK) {
+    /* extensions cannot be agreed upon by a handshake */
 
-        if (ngx_mcp_json_is(&name, &ngx_mcp_modern_caps)
-            && value.data[0] == '{')
-        {
-            capabilities = value;
+    capabilities = ngx_mcp_json_get(result, "capabilities");
+    capabilities = ngx_mcp_join(pool, &none, &capabilities, without);
 
-        } else if (ngx_mcp_json_is(&name, &ngx_mcp_modern_instructions)) {
-            text = value;
-
-        } else if (ngx_mcp_json_is(&name, &ngx_mcp_modern_meta)) {
-            inner = value;
-
-            while (ngx_mcp_json_member(&inner, &name, &value) == NGX_OK) {
-                if (ngx_mcp_json_is(&name, &ngx_mcp_modern_server_info)) {
-                    info = value;
-                }
-            }
-        }
+    if (capabilities.data == NULL) {
+        return out;
     }
 
-    out.data = ngx_pnalloc(pool, 64 + capabilities.len + info.len + text.len);
-
+    out.data = ngx_pnalloc(pool, 64 + capabilities.len + info.len
+                                 + instructions.len);
     if (out.data == NULL) {
         return out;
     }
 
-    p = ngx_cpymem(out.data, "{\"capabilities\":{",
-                   sizeof("{\"capabilities\":{") - 1);
-
-    /* extensions cannot be agreed upon by a handshake */
-
-    while (ngx_mcp_json_member(&capabilities, &name, &value) == NGX_OK) {
-
-        if (ngx_mcp_json_is(&name, &ngx_mcp_modern_extensions)) {
-            continue;
-        }
-
-        if (p[-1] != '{') {
-            *p++ = ',';
-        }
-
-        p = ngx_cpymem(p, name.data, name.len);
-        *p++ = ':';
-        p = ngx_cpymem(p, value.data, value.len);
-    }
-
-    *p++ = '}';
+    p = ngx_sprintf(out.data, "{\"capabilities\":%V", &capabilities);
 
     if (info.len && info.data[0] == '{') {
         p = ngx_sprintf(p, ",\"serverInfo\":%V", &info);
     }
 
-    if (text.len && text.data[0] == '"') {
-        p = ngx_sprintf(p, ",\"instructions\":%V", &text);
+    if (instructions.len && instructions.data[0] == '"') {
+        p = ngx_sprintf(p, ",\"instructions\":%V", &instructions);
     }
 
     *p++ = '}';
@@ -567,53 +515,36 @@ ngx_mcp_modern_discovered(ngx_pool_t *pool, ngx_str_t *result)
 ngx_uint_t
 ngx_mcp_modern_offered(ngx_str_t *result)
 {
-    return ngx_mcp_modern_named(result, &ngx_mcp_modern_versions);
+    return ngx_mcp_modern_named(result, "supportedVersions");
 }
 
 
 ngx_uint_t
 ngx_mcp_modern_supported(ngx_str_t *error)
 {
-    ngx_str_t         rest, name, value;
-    static ngx_str_t  data = ngx_string("data");
-    static ngx_str_t  supported = ngx_string("supported");
+    ngx_str_t  data;
 
-    rest = *error;
+    data = ngx_mcp_json_get(error, "data");
 
-    while (ngx_mcp_json_member(&rest, &name, &value) == NGX_OK) {
-        if (ngx_mcp_json_is(&name, &data) && value.data[0] == '{') {
-            return ngx_mcp_modern_named(&value, &supported);
-        }
-    }
-
-    return 0;
+    return ngx_mcp_modern_named(&data, "supported");
 }
 
 
 /* returns whether an array in a raw object has the name of the revision */
 
 static ngx_uint_t
-ngx_mcp_modern_named(ngx_str_t *object, ngx_str_t *member)
+ngx_mcp_modern_named(ngx_str_t *object, const char *member)
 {
-    ngx_str_t  rest, name, value, version;
+    ngx_str_t  rest, version;
 
-    rest = *object;
+    rest = ngx_mcp_json_get(object, member);
 
-    while (ngx_mcp_json_member(&rest, &name, &value) == NGX_OK) {
-
-        if (!ngx_mcp_json_is(&name, member) || value.data[0] != '[') {
-            continue;
+    while (ngx_mcp_json_element(&rest, &version) == NGX_OK) {
+        if (ngx_mcp_json_is(&version,
+                            ngx_mcp_revision_name(NGX_MCP_2026_07_28)))
+        {
+            return 1;
         }
-
-        while (ngx_mcp_json_element(&value, &version) == NGX_OK) {
-            if (ngx_mcp_json_is(&version,
-                                ngx_mcp_revision_name(NGX_MCP_2026_07_28)))
-            {
-                return 1;
-            }
-        }
-
-        break;
     }
 
     return 0;
