@@ -20,7 +20,6 @@ static ngx_int_t ngx_mcp_listen_uris(ngx_str_t *array, ngx_uint_t max,
     ngx_pool_t *pool, ngx_mcp_listen_t *listen, const char **why);
 static ngx_int_t ngx_mcp_listen_uri(ngx_str_t *raw, ngx_uint_t max,
     ngx_pool_t *pool, ngx_mcp_listen_t *listen, const char **why);
-static u_char *ngx_mcp_listen_text(u_char *dst, const char *text);
 static ngx_uint_t ngx_mcp_listen_has_meta(u_char *text, size_t len);
 static ngx_uint_t ngx_mcp_listen_keep(ngx_str_t *name, ngx_str_t *value,
     void *data);
@@ -206,25 +205,20 @@ ngx_mcp_listen_acknowledge(ngx_pool_t *pool, ngx_str_t *id,
 
     text.data = p;
 
-    p = ngx_mcp_listen_text(p, "{\"jsonrpc\":\"2.0\",\"method\":"
-                               "\"notifications/subscriptions/acknowledged\","
-                               "\"params\":{\"_meta\":{"
-                               NGX_MCP_LISTEN_KEY);
-    p = ngx_cpymem(p, id->data, id->len);
-    p = ngx_mcp_listen_text(p, "},\"notifications\":{");
+    p = ngx_sprintf(p, "{\"jsonrpc\":\"2.0\",\"method\":"
+                       "\"notifications/subscriptions/acknowledged\","
+                       "\"params\":{\"_meta\":{" NGX_MCP_LISTEN_KEY "%V},"
+                       "\"notifications\":{", id);
 
     for (i = 0; ngx_mcp_listen_lists[i].list; i++) {
 
         if (listen->lists & ngx_mcp_listen_lists[i].list) {
-            *p++ = '"';
-            p = ngx_cpymem(p, ngx_mcp_listen_lists[i].name.data,
-                           ngx_mcp_listen_lists[i].name.len);
-            p = ngx_mcp_listen_text(p, "\":true,");
+            p = ngx_sprintf(p, "\"%V\":true,", &ngx_mcp_listen_lists[i].name);
         }
     }
 
     if (listen->uris.nelts) {
-        p = ngx_mcp_listen_text(p, "\"resourceSubscriptions\":[");
+        p = ngx_sprintf(p, "\"resourceSubscriptions\":[");
 
         for (i = 0; i < listen->uris.nelts; i++) {
             p = ngx_mcp_json_escape(p, &uri[i]);
@@ -249,23 +243,12 @@ ngx_mcp_listen_acknowledge(ngx_pool_t *pool, ngx_str_t *id,
 }
 
 
-static u_char *
-ngx_mcp_listen_text(u_char *dst, const char *text)
-{
-    return ngx_cpymem(dst, text, ngx_strlen(text));
-}
-
-
 u_char *
 ngx_mcp_listen_result(u_char *dst, ngx_str_t *id)
 {
-    dst = ngx_mcp_listen_text(dst, "{\"jsonrpc\":\"2.0\",\"id\":");
-    dst = ngx_cpymem(dst, id->data, id->len);
-    dst = ngx_mcp_listen_text(dst, ",\"result\":{\"resultType\":\"complete\","
-                                   "\"_meta\":{" NGX_MCP_LISTEN_KEY);
-    dst = ngx_cpymem(dst, id->data, id->len);
-
-    return ngx_mcp_listen_text(dst, "}}}");
+    return ngx_sprintf(dst, "{\"jsonrpc\":\"2.0\",\"id\":%V,"
+                            "\"result\":{\"resultType\":\"complete\","
+                            "\"_meta\":{" NGX_MCP_LISTEN_KEY "%V}}}", id, id);
 }
 
 
