@@ -25,7 +25,6 @@ typedef struct {
 
 
 static ngx_uint_t ngx_mcp_merge_count(ngx_mcp_merge_lists_t *lists);
-static uint32_t *ngx_mcp_merge_table(ngx_mcp_merge_t *m, ngx_pool_t *pool);
 static ngx_int_t ngx_mcp_merge_add(ngx_mcp_merge_t *m,
     ngx_mcp_merge_lists_t *lists, ngx_mcp_merge_part_t *part,
     ngx_mcp_merge_titles_t *titles, ngx_pool_t *pool, ngx_pool_t *temp);
@@ -47,7 +46,7 @@ ngx_mcp_merge(ngx_mcp_merge_t *m, ngx_mcp_merge_lists_t *lists, size_t spare,
     ngx_pool_t *pool, ngx_pool_t *temp)
 {
     u_char                  *p;
-    size_t                   len;
+    size_t                   len, size;
     ngx_uint_t               i, max;
     ngx_mcp_merge_titles_t   titles;
 
@@ -61,13 +60,14 @@ ngx_mcp_merge(ngx_mcp_merge_t *m, ngx_mcp_merge_lists_t *lists, size_t spare,
 
     for (m->mask = 16; m->mask < max * 2; m->mask *= 2) { /* void */ }
 
+    size = m->mask * sizeof(uint32_t);
     m->mask--;
 
     m->entries = ngx_palloc(pool, (max + 1) * sizeof(ngx_mcp_merge_entry_t));
-    m->table = ngx_mcp_merge_table(m, pool);
+    m->table = ngx_pcalloc(pool, size);
 
     titles.items = ngx_palloc(temp, (max + 1) * sizeof(ngx_mcp_merge_item_t));
-    titles.table = ngx_mcp_merge_table(m, temp);
+    titles.table = ngx_pcalloc(temp, size);
 
     if (m->entries == NULL || m->table == NULL || titles.items == NULL
         || titles.table == NULL)
@@ -134,24 +134,6 @@ ngx_mcp_merge_count(ngx_mcp_merge_lists_t *lists)
     }
 
     return max;
-}
-
-
-static uint32_t *
-ngx_mcp_merge_table(ngx_mcp_merge_t *m, ngx_pool_t *pool)
-{
-    size_t     size;
-    uint32_t  *table;
-
-    size = (m->mask + 1) * sizeof(uint32_t);
-
-    table = ngx_palloc(pool, size);
-
-    if (table) {
-        ngx_memzero(table, size);
-    }
-
-    return table;
 }
 
 

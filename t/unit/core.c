@@ -99,6 +99,17 @@ ngx_palloc(ngx_pool_t *pool, size_t size)
 }
 
 
+void *
+ngx_pcalloc(ngx_pool_t *pool, size_t size)
+{
+    void  *p;
+
+    p = ngx_pnalloc(pool, size);
+
+    return p ? memset(p, 0, size) : NULL;
+}
+
+
 /* this stand-in knows only "%V", "%i", "%08xi" and "%016xL" */
 
 u_char * ngx_cdecl
