@@ -296,7 +296,10 @@ ngx_mcp_message_replace(ngx_pool_t *pool, ngx_str_t *text,
 }
 
 
-/* the first entry stands for none; their last bytes differ most */
+/*
+ * Returns the number of the entry that is equal to a text; 0: no entry is.  The
+ * last bytes are compared first, as entries differ most in them.
+ */
 
 static ngx_uint_t
 ngx_mcp_table_find(ngx_str_t *table, ngx_uint_t n, ngx_str_t *text)

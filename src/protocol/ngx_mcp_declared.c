@@ -13,7 +13,7 @@
 #define NGX_MCP_DECLARED_ELICITATION  (NGX_MCP_DECLARED_FORM                  \
                                        |NGX_MCP_DECLARED_URL)
 
-/* bytes of them composed, at most */
+/* bytes of the longest text that ngx_mcp_declared_compose() makes */
 #define NGX_MCP_DECLARED_LEN          128
 
 
@@ -59,7 +59,7 @@ ngx_mcp_declared(ngx_str_t *capabilities)
 }
 
 
-/* returns whether an object has such a member, which is an object as well */
+/* returns whether an object has a member with this name that is an object */
 
 static ngx_uint_t
 ngx_mcp_declared_object(ngx_str_t *object, const char *name)
@@ -79,7 +79,7 @@ ngx_mcp_declared_compose(ngx_pool_t *pool, ngx_uint_t declared)
     ngx_str_t    out;
     ngx_uint_t   i;
 
-    /* the first text gets a brace for its comma */
+    /* the brace replaces the comma of the first text */
 
     static struct {
         ngx_uint_t  mask;

@@ -21,7 +21,7 @@
 #include "ngx_mcp_core.h"
 
 
-/* bits */
+/* bits for declared capabilities */
 
 #define NGX_MCP_DECLARED_SAMPLING  0x01
 #define NGX_MCP_DECLARED_FORM      0x02    /* elicitation by a form */
@@ -29,23 +29,25 @@
 #define NGX_MCP_DECLARED_ROOTS     0x08
 
 
-/* the bits of a client's capabilities, which are a raw object or empty */
+/* returns the bits for a client's capabilities, a raw object or empty */
 ngx_uint_t ngx_mcp_declared(ngx_str_t *capabilities);
 
 /* composes capabilities (a raw object) from bits; data NULL: no memory */
 ngx_str_t ngx_mcp_declared_compose(ngx_pool_t *pool, ngx_uint_t declared);
 
 
+/* the letter for bits, with which the key of an audience begins */
 #define ngx_mcp_declared_letter(declared)  ((u_char) ('a' + (declared)))
 
 /*
- * Composes the key of an audience from its letter and list key.  The key is
- * from pool, unless the list key is empty.  data NULL: no memory.
+ * Composes the key of an audience from its letter and list key.  The memory of
+ * the key is from pool, or static if the list key is empty.  data NULL: no
+ * memory.
  */
 ngx_str_t ngx_mcp_audience_key(ngx_pool_t *pool, u_char letter,
     ngx_str_t *list_key);
 
-/* reads the parts of a key; NGX_OK; NGX_DECLINED: it is no key */
+/* reads the parts of a key; NGX_OK; NGX_DECLINED: the text is no key */
 ngx_int_t ngx_mcp_audience_key_parse(ngx_str_t *key, ngx_uint_t *declared,
     ngx_str_t *list_key);
 

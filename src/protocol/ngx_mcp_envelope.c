@@ -7,13 +7,13 @@
 #include "ngx_mcp_envelope.h"
 
 
-/* objects in objects of a schema, in which annotations are looked for */
+/* the depth of objects in a schema down to which annotations are looked for */
 #define NGX_MCP_PARAMS_DEPTH  16
 
-/* a longer version is none */
+/* bytes of the longest protocol version, quotes included */
 #define NGX_MCP_VERSION_MAX   64
 
-/* digits of an integer that all parsers of JSON keep */
+/* the most digits of an integer that all JSON parsers read exactly */
 #define NGX_MCP_DIGITS_MAX    18
 
 
@@ -21,7 +21,7 @@
 #define NGX_MCP_BASE64_GROUP  48
 
 
-/* an integer, however it is written */
+/* the value of an integer */
 
 typedef struct {
     uint64_t                value;
@@ -205,7 +205,7 @@ ngx_mcp_header_is_json(ngx_str_t *header, ngx_str_t *raw, ngx_pool_t *pool)
 }
 
 
-/* "42", "-42" and "42.0"; other forms are compared as texts */
+/* reads "42", "-42" and "42.0"; NGX_DECLINED: the text is of another form */
 
 static ngx_int_t
 ngx_mcp_integer_parse(ngx_str_t *text, ngx_mcp_integer_t *integer)
@@ -262,7 +262,7 @@ ngx_mcp_params_walk(ngx_str_t *tool, ngx_str_t *arguments, ngx_pool_t *pool,
 }
 
 
-/* the properties of a schema, and the members that they are about */
+/* walks over the properties of a schema, and the members of value with them */
 
 static ngx_int_t
 ngx_mcp_params_object(ngx_mcp_params_t *params, ngx_str_t *schema,
@@ -337,8 +337,9 @@ ngx_mcp_params_property(ngx_mcp_params_t *params, ngx_str_t *name,
 
 
 /*
- * The raw value of a member, or an empty one.  Of several the last counts, or,
- * with once, none: readers may differ about them.
+ * Returns the raw value of a member; empty: there is none.  Of several members
+ * with the name the last counts.  once: if there are several, none counts, as
+ * parsers differ in which one they take.
  */
 
 static ngx_str_t
@@ -358,7 +359,7 @@ ngx_mcp_params_find(ngx_str_t *object, ngx_str_t *name, ngx_uint_t once,
 
     while (ngx_mcp_json_member(&rest, &raw, &value) == NGX_OK) {
 
-        /* an escape is longer than what it stands for */
+        /* a raw name is at least as long as the decoded one */
 
         if (raw.len < name->len + 2) {
             continue;

@@ -18,9 +18,11 @@
 
 
 typedef struct {
-    ngx_str_t               requested;    /* the protocol version, raw */
-    ngx_uint_t              revision;     /* ngx_mcp_revision_e */
-    ngx_str_t               capabilities; /* of the client, raw object */
+    ngx_str_t               requested;    /* raw protocol version of the
+                                             request */
+    ngx_uint_t              revision;     /* that version as
+                                             ngx_mcp_revision_e */
+    ngx_str_t               capabilities; /* the client's, a raw object */
     ngx_uint_t              level;        /* log level, ngx_mcp_level_e */
 } ngx_mcp_envelope_t;
 
@@ -41,19 +43,19 @@ ngx_int_t ngx_mcp_envelope_read(ngx_mcp_message_t *m,
 ngx_int_t ngx_mcp_header_is(ngx_str_t *header, ngx_str_t *text);
 
 /*
- * Compares, as ngx_mcp_header_is(), with a raw string, number, true or false;
- * numbers are compared by value.  Also NGX_ABORT: no memory.
+ * Compares a header, as ngx_mcp_header_is(), with a raw string, number, true or
+ * false; integers are compared by value.  Also NGX_ABORT: no memory.
  */
 ngx_int_t ngx_mcp_header_is_json(ngx_str_t *header, ngx_str_t *raw,
     ngx_pool_t *pool);
 
 
 /*
- * A walk over the arguments of a tool that its schema wants to be repeated in
- * headers ("x-mcp-header").  next() is called for each with the name of the
- * header behind "Mcp-Param-", and the raw value of the argument, which is
+ * Walks over the arguments that the tool's schema wants to be repeated in
+ * headers ("x-mcp-header").  For each argument it calls next() with the name of
+ * the header behind "Mcp-Param-", and the raw value of the argument, which is
  * empty if no header is to be sent.  If next() returns anything but NGX_OK,
- * the walk ends and returns that.  tool: the tool's raw entry of the list;
+ * the walk ends with that code.  tool: the raw entry of the tool in the list;
  * arguments: raw, or empty.  NGX_ABORT: no memory.
  */
 typedef ngx_int_t (*ngx_mcp_param_pt)(void *data, ngx_str_t *name,

@@ -16,7 +16,10 @@ static ngx_int_t ngx_mcp_hex_parse(u_char **pos, u_char *last, ngx_uint_t max,
     uint64_t *n);
 
 
-/* bytes that were not given out yet; a child must not use its parent's */
+/*
+ * Random bytes, of which the first "left" were not given out yet.  pid: the
+ * process that has read them; a child must not use the bytes of its parent.
+ */
 
 static struct {
     u_char                  bytes[4080];
@@ -198,7 +201,11 @@ ngx_mcp_hex_print(u_char *dst, uint64_t n)
 }
 
 
-/* only what ngx_mcp_hex_print() writes: no capitals, no leading zeros */
+/*
+ * Reads a number of at most max digits, as ngx_mcp_hex_print() writes it: no
+ * capitals, no leading zeros.  NGX_OK: *pos is behind the number; else
+ * NGX_DECLINED.
+ */
 
 static ngx_int_t
 ngx_mcp_hex_parse(u_char **pos, u_char *last, ngx_uint_t max, uint64_t *n)

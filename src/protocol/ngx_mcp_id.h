@@ -16,7 +16,10 @@
 #include "ngx_mcp_core.h"
 
 
-/* reads a few random bytes from the system; NGX_OK; NGX_ERROR: it has none */
+/*
+ * Fills dst with random bytes of the kernel, 4080 at most.  NGX_OK; NGX_ERROR:
+ * the kernel has given none.
+ */
 ngx_int_t ngx_mcp_random(void *dst, size_t len);
 
 /*
@@ -25,10 +28,10 @@ ngx_int_t ngx_mcp_random(void *dst, size_t len);
  */
 ngx_int_t ngx_mcp_uuid(u_char *dst);
 
-/* the same as a raw string of JSON, of NGX_MCP_UUID_LEN + 2 characters */
+/* writes a UUIDv7 in quotes, NGX_MCP_UUID_LEN + 2 characters, to dst */
 ngx_int_t ngx_mcp_uuid_raw(u_char *dst);
 
-/* writes 16 bytes as a UUID's canonical text; returns its end */
+/* writes 16 bytes as a UUID's canonical text; returns the end of the text */
 u_char *ngx_mcp_uuid_print(u_char *dst, u_char *bin);
 
 /*
@@ -46,16 +49,17 @@ u_char *ngx_mcp_hex_print(u_char *dst, uint64_t n);
 #define NGX_MCP_EVENT_ID_LEN  (8 + 1 + 8 + 1 + 16 + 1 + 16 + 1 + 16)
 
 typedef struct {
-    uint32_t                generation;   /* of the zone */
-    uint32_t                channel;
-    uint64_t                own;
-    uint64_t                group;
-    uint64_t                endpoint;
+    uint32_t                generation;   /* generation of the zone */
+    uint32_t                channel;      /* number of the stream's channel */
+    uint64_t                own;          /* position in the session's log */
+    uint64_t                group;        /* position in the group's log */
+    uint64_t                endpoint;     /* position in the endpoint's log */
 } ngx_mcp_event_id_t;
 
+/* writes an event id, at most NGX_MCP_EVENT_ID_LEN bytes; returns the end */
 u_char *ngx_mcp_event_id_print(u_char *dst, ngx_mcp_event_id_t *id);
 
-/* reads an event id; NGX_OK; NGX_DECLINED: the text is no such id */
+/* reads an event id; NGX_OK; NGX_DECLINED: the text is no event id */
 ngx_int_t ngx_mcp_event_id_parse(ngx_str_t *text, ngx_mcp_event_id_t *id);
 
 

@@ -13,7 +13,7 @@
      || ((ch) >= '0' && (ch) <= '9') || (ch) == '_')
 
 
-/* it has no fields, and stands as it is in all that is made of it */
+/* the value of a rule has no $field, so it is used as it is */
 #define ngx_mcp_rule_constant(value)                                          \
     (memchr((value)->data, '$', (value)->len) == NULL)
 
@@ -81,7 +81,7 @@ static struct {
 };
 
 
-/* the addressees of an event are not shown to others */
+/* members that are not passed to clients, as they name the addressees */
 
 static ngx_str_t  ngx_mcp_event_private[] = {
     ngx_string("session_id"),
@@ -229,7 +229,8 @@ ngx_mcp_rule_template(ngx_str_t *value)
 
 
 /*
- * Returns whether it is a JSON object or array, with values in place of fields.
+ * Returns whether the value of a rule is a JSON object or array once values
+ * are put in place of its $fields.
  */
 
 static ngx_uint_t
@@ -240,7 +241,10 @@ ngx_mcp_rule_json(ngx_str_t *value)
     ngx_uint_t       quoted;
     ngx_mcp_json_t   json;
 
-    /* next to these stands nothing that would not stand next to any value */
+    /*
+     * What replaces a field outside of strings, and within a string: a text
+     * that is valid next to these is valid next to any value.
+     */
 
     static ngx_str_t  any[] = { ngx_string("[]"), ngx_string("z") };
 
@@ -279,7 +283,10 @@ ngx_mcp_rule_json(ngx_str_t *value)
 }
 
 
-/* behind the next character, or the two of an escape */
+/*
+ * Returns the end of the character, or of the escape, at p; *quoted becomes
+ * whether the end is within a string.
+ */
 
 static u_char *
 ngx_mcp_rule_quoted(u_char *p, u_char *last, ngx_uint_t *quoted)
@@ -292,7 +299,10 @@ ngx_mcp_rule_quoted(u_char *p, u_char *last, ngx_uint_t *quoted)
 }
 
 
-/* p is at the dollar; the end of $name or ${name}, name.len is 0 if neither */
+/*
+ * Reads $name or ${name} from p, which is at the dollar.  Returns the end;
+ * name->len 0: there is no field.
+ */
 
 static u_char *
 ngx_mcp_rule_field(u_char *p, u_char *last, ngx_str_t *name)
@@ -537,7 +547,7 @@ ngx_mcp_rule_level(ngx_str_t *text)
 {
     ngx_uint_t  level;
 
-    /* a health event's "healthy" is none, and "info" */
+    /* "healthy" of a health event is not a level of MCP, and means "info" */
 
     level = ngx_mcp_level_parse(text);
 
@@ -545,7 +555,10 @@ ngx_mcp_rule_level(ngx_str_t *text)
 }
 
 
-/* members of each event, and of its payload where the rule names them */
+/*
+ * Makes an object of the usual members of the event, and of the members of its
+ * payload that the rule names.
+ */
 
 static ngx_int_t
 ngx_mcp_rule_details(ngx_mcp_rule_t *rule, ngx_mcp_invalidate_t *event,
@@ -602,7 +615,7 @@ ngx_mcp_rule_details(ngx_mcp_rule_t *rule, ngx_mcp_invalidate_t *event,
             }
         }
 
-        /* each once */
+        /* a name that the rule has twice is taken once */
 
         if (ngx_mcp_event_details[i].len == 0
             && !ngx_mcp_rule_named(rule->value.data, value.data, &field)
@@ -637,7 +650,7 @@ ngx_mcp_rule_detail(u_char *p, u_char *start, ngx_str_t *name,
 }
 
 
-/* returns whether a template has this field before last */
+/* returns whether a rule's value has this $field between p and last */
 
 static ngx_uint_t
 ngx_mcp_rule_named(u_char *p, u_char *last, ngx_str_t *name)
@@ -662,7 +675,10 @@ ngx_mcp_rule_named(u_char *p, u_char *last, ngx_str_t *name)
 }
 
 
-/* DATA that is JSON: fields as they are written, in strings as their text */
+/*
+ * Replaces the $fields of DATA that is JSON: outside of strings by their raw
+ * values, within strings by their texts.
+ */
 
 static ngx_int_t
 ngx_mcp_rule_splice(ngx_str_t *value, ngx_mcp_invalidate_t *event,
@@ -721,8 +737,9 @@ ngx_mcp_rule_splice(ngx_str_t *value, ngx_mcp_invalidate_t *event,
 
 
 /*
- * Writes a field and returns its length; dst may be NULL.  A field that the
- * event lacks is null, or empty.
+ * Writes the value of a field to dst and returns its length; dst NULL: only the
+ * length is wanted.  A field that the event lacks is null, or, within a string,
+ * empty.
  */
 
 static size_t
@@ -761,7 +778,10 @@ ngx_mcp_rule_splice_field(u_char *dst, ngx_mcp_invalidate_t *event,
 }
 
 
-/* strings are decoded, null is empty, all else stands as it is written */
+/*
+ * Replaces the $fields of a text: a string by its decoded text, null by no
+ * text, any other value by its raw text.
+ */
 
 static ngx_int_t
 ngx_mcp_rule_expand(ngx_str_t *value, ngx_mcp_invalidate_t *event,
@@ -827,7 +847,10 @@ ngx_mcp_rule_expand(ngx_str_t *value, ngx_mcp_invalidate_t *event,
 }
 
 
-/* JSON that is no string, within one; its length, dst may be NULL */
+/*
+ * Writes a raw value that is no string into a JSON string.  Returns the length;
+ * dst NULL: only the length is wanted.
+ */
 
 static size_t
 ngx_mcp_rule_escape(u_char *dst, ngx_str_t *raw)
@@ -842,7 +865,7 @@ ngx_mcp_rule_escape(u_char *dst, ngx_str_t *raw)
 
         if (ch < ' ') {
 
-            /* white space between tokens */
+            /* a control character is white space between tokens */
 
             ch = ' ';
 
@@ -892,7 +915,10 @@ ngx_mcp_payload_member(ngx_mcp_invalidate_t *event, ngx_str_t *name,
 }
 
 
-/* rules look for many names: the text is gone through once */
+/*
+ * Finds a member of an object.  As rules look for many names, *members keeps
+ * the members that were passed, so that the text is read only once.
+ */
 
 static ngx_uint_t
 ngx_mcp_member_find(ngx_str_t *text, ngx_mcp_members_t *members,

@@ -32,26 +32,28 @@ typedef enum {
 } ngx_mcp_rule_e;
 
 
-/* a rule: one action for one kind */
+/* a rule: one action for events of one kind */
 
 typedef struct {
-    ngx_str_t               kind;         /* "*": kinds without own rules */
+    ngx_str_t               kind;         /* "*": all kinds that have no rules
+                                             of their own */
     ngx_uint_t              action;       /* ngx_mcp_rule_e */
-    ngx_str_t               value;        /* DATA, URI, method, LEVEL */
-    ngx_str_t               level;        /* of a message; empty: info */
-    ngx_uint_t              json;         /* DATA is JSON */
+    ngx_str_t               value;        /* what stands behind "=" of the
+                                             action: DATA, URI, method, LEVEL */
+    ngx_str_t               level;        /* LEVEL of a message; empty: info */
+    ngx_uint_t              json;         /* DATA is a JSON object or array */
 } ngx_mcp_rule_t;
 
 
-/* the first members of an object, as far as the object was searched */
+/* a cache: the first members of an object, as far as it was searched */
 
 #define NGX_MCP_MEMBERS  16
 
 typedef struct {
     ngx_str_t               rest;         /* text behind these members */
-    ngx_uint_t              n;
-    ngx_str_t               names[NGX_MCP_MEMBERS];       /* raw */
-    ngx_str_t               values[NGX_MCP_MEMBERS];
+    ngx_uint_t              n;            /* number of these members */
+    ngx_str_t               names[NGX_MCP_MEMBERS];       /* raw names */
+    ngx_str_t               values[NGX_MCP_MEMBERS];      /* raw values */
 } ngx_mcp_members_t;
 
 
@@ -62,8 +64,8 @@ typedef struct {
     ngx_str_t               kind;         /* decoded */
     ngx_str_t               payload;      /* raw object whose members are
                                              fields as well, or empty */
-    ngx_uint_t              coalescing;   /* similar events may be joined, so
-                                             the text has no count yet */
+    ngx_uint_t              coalescing;   /* similar events may become one, so
+                                             notifications get no count yet */
 
     /* private */
     ngx_mcp_members_t       members;
@@ -80,8 +82,9 @@ typedef struct {
 #define NGX_MCP_COUNTS  2
 
 typedef struct {
-    ngx_str_t               text;
-    ngx_uint_t              level;        /* level of a message, or 0 */
+    ngx_str_t               text;         /* raw notification */
+    ngx_uint_t              level;        /* ngx_mcp_level_e of a message; 0:
+                                             it is no message */
     ngx_str_t               uri;          /* only subscribers of this resource
                                              are notified; empty: all */
     size_t                  counts[NGX_MCP_COUNTS];  /* offsets in the text
@@ -102,8 +105,9 @@ extern ngx_mcp_rule_t  ngx_mcp_default_rules[NGX_MCP_DEFAULT_RULES];
 const char *ngx_mcp_rule_parse(ngx_mcp_rule_t *rule, ngx_str_t *text);
 
 /*
- * Finds the first rule for a kind (prev is NULL), or the one after prev.  A
- * kind without rules has those of "*".  NULL: there is no other rule.
+ * Finds the first rule for a kind, or, if prev is not NULL, the next rule after
+ * prev for the kind of prev.  For a kind without rules the rules of "*" count.
+ * NULL: there is no further rule.
  */
 ngx_mcp_rule_t *ngx_mcp_rule_next(ngx_mcp_rule_t *rules, ngx_uint_t n,
     ngx_str_t *kind, ngx_mcp_rule_t *prev);
@@ -123,7 +127,7 @@ ngx_int_t ngx_mcp_rule_apply(ngx_mcp_rule_t *rule, ngx_mcp_invalidate_t *event,
 ngx_uint_t ngx_mcp_invalidate_count(ngx_mcp_invalidate_t *event,
     uint64_t *count);
 
-/* the ngx_mcp_level_e of a LEVEL whose $fields were replaced */
+/* the ngx_mcp_level_e of a LEVEL in which $fields are replaced already */
 ngx_uint_t ngx_mcp_rule_level(ngx_str_t *text);
 
 

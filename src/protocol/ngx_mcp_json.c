@@ -42,7 +42,10 @@ static void ngx_mcp_json_similar(ngx_mcp_json_t *json, ngx_uint_t n,
 
 #define ngx_mcp_json_position(p)  ((uint32_t) ((uintptr_t) (p) - zero))
 
-/* goes to the next character that is no space; another piece may have it */
+/*
+ * Sets ch to the next character that is no space.  If this piece has none, the
+ * scan goes on in state "next" with the next piece.
+ */
 
 #define ngx_mcp_json_await(next)                                              \
                                                                               \
@@ -59,10 +62,11 @@ static void ngx_mcp_json_similar(ngx_mcp_json_t *json, ngx_uint_t n,
 
 
 /*
- * A length and a parent have one mark, and a member is looked for at a place
- * by its mark and first letter, in either case.  No two members may have the
- * same place: if the compiler says that an initializer is overridden, another
- * factor is needed, which is more than any path.
+ * The mark of a member is made of the length of its name and of its parent's
+ * path.  The mark and the first letter, in either case, give the place at which
+ * the member is looked for.  No two members may have the same place: if the
+ * compiler says that an initializer is overridden, another factor is needed,
+ * which must be larger than any path.
  */
 
 #define ngx_mcp_json_mark(len, parent)  ((uint64_t) (len) * 76 + (parent))
@@ -106,7 +110,10 @@ static const u_char  ngx_mcp_json_types[256] = {
 };
 
 
-/* whether a name is that of a member; last: so far may be read */
+/*
+ * Returns whether a name of len bytes is equal to a known one, which has the
+ * same length; memory up to last may be read.
+ */
 
 static ngx_inline ngx_uint_t
 ngx_mcp_json_same(const char *known, u_char *key, size_t len, u_char *last)
@@ -128,7 +135,10 @@ ngx_mcp_json_same(const char *known, u_char *key, size_t len, u_char *last)
 }
 
 
-/* the member with this name, of which a part may have been ignored */
+/*
+ * Returns the path of the noted member with this name; NGX_MCP_PATH_NONE: there
+ * is none.  altered: key differs from the name (ngx_mcp_json_t).
+ */
 
 static ngx_inline ngx_uint_t
 ngx_mcp_json_lookup(ngx_mcp_json_t *json, ngx_uint_t parent, u_char *key,
@@ -310,7 +320,7 @@ value:
             json->nesting[depth >> 3] &= (u_char) ~bit;
         }
 
-        /* noted members never lie as deep as path[] reaches */
+        /* no noted member lies so deep that path[] cannot have its parent */
 
         if (depth < sizeof(json->path)) {
             json->path[depth] = (u_char) node;
@@ -599,7 +609,7 @@ ngx_mcp_json_span(ngx_mcp_json_t *json, ngx_mcp_path_e path, u_char *text)
 }
 
 
-/* a name that is not that of the member in its place, or was altered */
+/* sets "folded" of member n if a name is equal to its name but for the case */
 
 static void
 ngx_mcp_json_similar(ngx_mcp_json_t *json, ngx_uint_t n, u_char *key)

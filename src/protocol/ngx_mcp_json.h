@@ -123,8 +123,10 @@ typedef struct {
     uint32_t                end;
     unsigned                type:8;       /* ngx_mcp_json_type_e */
     unsigned                count:8;      /* how many members had this name */
-    unsigned                folded:1;     /* another name is taken for it */
-    unsigned                lone:1;       /* it has half a surrogate pair */
+    unsigned                folded:1;     /* there is a member whose name other
+                                             parsers may take for this name */
+    unsigned                lone:1;       /* the string has half a surrogate
+                                             pair */
 } ngx_mcp_span_t;
 
 
@@ -136,25 +138,32 @@ typedef struct {
     const char             *error;        /* reason of NGX_ERROR */
     size_t                  offset;       /* bytes taken so far */
 
-    const u_char           *literal;      /* rest of true, false or null */
-    uint32_t                code;         /* character that is being read */
+    const u_char           *literal;      /* what is still to come of true,
+                                             false or null */
+    uint32_t                code;         /* code of the character that is
+                                             being read */
     uint32_t                surrogate;    /* first half of a pair, just read */
     uint16_t                depth;
     u_char                  state;
     u_char                  substate;
     u_char                  parent;       /* path of the current container */
     u_char                  node;         /* path of the current value */
-    u_char                  need;         /* digits or bytes still to come */
+    u_char                  need;         /* digits of \uXXXX, or bytes of a
+                                             UTF-8 character, still to come */
     u_char                  key_len;
     u_char                  key[48];      /* decoded part of a name */
     u_char                  path[8];      /* paths of the open containers */
     u_char                  low;          /* bounds of the next UTF-8 byte */
     u_char                  high;
-    unsigned                object:1;     /* the container is an object */
-    unsigned                name:1;       /* the string is a name */
-    unsigned                keep:1;       /* the name is to be compared */
-    unsigned                cut:1;        /* the rest of the name is ignored */
-    unsigned                altered:1;    /* a part of the name is ignored */
+    unsigned                object:1;     /* the current container is an object,
+                                             not an array */
+    unsigned                name:1;       /* the current string is a name */
+    unsigned                keep:1;       /* the name may be that of a noted
+                                             member */
+    unsigned                cut:1;        /* the name has a NUL, behind which it
+                                             is ignored */
+    unsigned                altered:1;    /* key[] differs from the name: see
+                                             "folded" */
     unsigned                ambiguous:1;  /* a noted member has count > 1,
                                              folded or lone */
     u_char                  nesting[NGX_MCP_JSON_DEPTH / 8];
@@ -181,16 +190,17 @@ ngx_str_t ngx_mcp_json_span(ngx_mcp_json_t *json, ngx_mcp_path_e path,
     u_char *text);
 
 /*
- * A walk over the elements of an array that the scan has accepted.  *rest is
- * the array's text at first; text behind the array may follow.  NGX_OK:
- * *element is the next raw element; NGX_DONE: there is no other, and *rest is
- * the text behind the array.
+ * Walks over the elements of an array that the scan has accepted.  *rest is the
+ * array's text at first; text behind the array may follow.  NGX_OK: *element is
+ * the next raw element; NGX_DONE: there is no further element, and rest->data
+ * is behind the array.
  */
 ngx_int_t ngx_mcp_json_element(ngx_str_t *rest, ngx_str_t *element);
 
 /*
- * The same walk over the members of an object.  *name becomes the raw token
- * with its quotes.  NGX_OK; NGX_DONE: there is no other member.
+ * Walks over the members of an object, as ngx_mcp_json_element() does over
+ * elements.  NGX_OK: *name is the next raw name with its quotes, *value its raw
+ * value; NGX_DONE: there is no further member.
  */
 ngx_int_t ngx_mcp_json_member(ngx_str_t *rest, ngx_str_t *name,
     ngx_str_t *value);
@@ -215,7 +225,10 @@ u_char *ngx_mcp_json_unescape(u_char *dst, ngx_str_t *raw);
  */
 ngx_int_t ngx_mcp_json_text(ngx_pool_t *pool, ngx_str_t *raw, ngx_str_t *text);
 
-/* whether such a token has a control character, escaped or, as DEL, plain */
+/*
+ * Whether a raw string token has a control character: an escaped one, or DEL,
+ * which may also stand there without an escape.
+ */
 ngx_uint_t ngx_mcp_json_control(ngx_str_t *raw);
 
 /*

@@ -8,20 +8,24 @@
 #include "ngx_mcp_json_token.h"
 
 
-/* exponents beyond this are taken as equal */
+/* the largest exponent; larger ones are taken for equal */
 #define NGX_MCP_JSON_EXPONENT  1000000000
 
 
-/* an object or array under way */
+/* an object or array that is being read */
 
 typedef struct {
-    uint64_t                sum;          /* of what it holds */
-    uint64_t                path;         /* that its members' paths extend */
-    uint64_t                key;          /* name of the member at hand */
-    uint64_t                member;       /* its path */
-    unsigned                object:1;
-    unsigned                named:1;      /* a value comes next */
-    unsigned                listed:1;     /* its members have paths */
+    uint64_t                sum;          /* hash of the values so far */
+    uint64_t                path;         /* hash of the beginning of the
+                                             members' paths, with the dot */
+    uint64_t                key;          /* hash of the current member's
+                                             name */
+    uint64_t                member;       /* hash of the current member's
+                                             path */
+    unsigned                object:1;     /* it is an object, not an array */
+    unsigned                named:1;      /* a name was read, and its value
+                                             comes next */
+    unsigned                listed:1;     /* its members go into the index */
 } ngx_mcp_json_level_t;
 
 
@@ -171,7 +175,7 @@ ngx_mcp_json_index_members(ngx_mcp_json_index_t *index, ngx_str_t *text)
 }
 
 
-/* puts a value into the object or array that it is in */
+/* adds the hash of a value to the object or array that has the value */
 
 static void
 ngx_mcp_json_index_hold(ngx_mcp_json_index_t *index,
@@ -266,7 +270,7 @@ ngx_mcp_json_index_value(uint64_t seed, ngx_str_t *raw)
 }
 
 
-/* the decoded text of a raw string goes into each of the hashes */
+/* adds a raw string's decoded text to n hashes; returns the string's end */
 
 static u_char *
 ngx_mcp_json_index_string(u_char *p, u_char *last, uint64_t *hashes,
@@ -302,14 +306,17 @@ ngx_mcp_json_index_scalar(u_char *p, u_char *last, uint64_t *hash)
         *hash = ngx_mcp_json_hash(*hash, *p);
     }
 
-    /* anything else is not JSON */
+    /* any other character is not JSON: the walk ends */
 
     return (p < last && *p != ',' && *p != '}' && *p != ']' && *p > ' ')
            ? last : p;
 }
 
 
-/* the digits from the first to the last that is no zero, and where they are */
+/*
+ * Hashes the value of a number: its digits without the zeros at both ends, the
+ * sign, and the power of ten.  Returns the end of the number.
+ */
 
 static u_char *
 ngx_mcp_json_index_number(u_char *p, u_char *last, uint64_t *hash)

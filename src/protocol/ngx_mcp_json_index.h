@@ -26,29 +26,32 @@
 
 
 typedef struct {
-    uint64_t                path;
-    uint64_t                value;
-    uint32_t                next;         /* next field of the same bucket; 0:
-                                             none */
-    uint32_t                bucket;       /* in fields[n]: the first field of
-                                             bucket n */
+    uint64_t                path;         /* hash of the member's path */
+    uint64_t                value;        /* hash of the member's value */
+    uint32_t                next;         /* number of the next field in the
+                                             same bucket; 0: there is none */
+    uint32_t                bucket;       /* fields[i].bucket: number of the
+                                             first field in bucket i; 0: none */
 } ngx_mcp_json_field_t;
 
 
 typedef struct {
-    uint64_t                seed;
-    uint32_t                n;
-    uint32_t                mask;
+    uint64_t                seed;         /* seed of all hashes */
+    uint32_t                n;            /* number of fields; the first one is
+                                             fields[1] */
+    uint32_t                mask;         /* number of buckets minus 1 */
     ngx_mcp_json_field_t   *fields;
 } ngx_mcp_json_index_t;
 
 
 /*
- * How many fields an object with so many bytes may need, as a power of two.
+ * Returns how many ngx_mcp_json_field_t ngx_mcp_json_index() needs for an
+ * object, a power of two.
  */
 ngx_uint_t ngx_mcp_json_index_size(ngx_str_t *object);
 
-/* makes an index of an object; size: number from ngx_mcp_json_index_size() */
+/* makes an index of an object; fields: memory for "size" fields, the number
+   from ngx_mcp_json_index_size() */
 void ngx_mcp_json_index(ngx_mcp_json_index_t *index, ngx_str_t *object,
     uint64_t seed, ngx_mcp_json_field_t *fields, ngx_uint_t size);
 
@@ -60,13 +63,13 @@ ngx_uint_t ngx_mcp_json_index_find(ngx_mcp_json_index_t *index, uint64_t path,
     uint64_t *value);
 
 /*
- * The hash of the path of a raw name.  below: the decoded path of its parent
- * with a dot at the end, or empty.
+ * Returns the hash of the path of a member.  below: the decoded path of the
+ * member's parent with a dot at the end, or empty; name: its raw name.
  */
 uint64_t ngx_mcp_json_index_path(uint64_t seed, ngx_str_t *below,
     ngx_str_t *name);
 
-/* the hash of any raw value */
+/* returns the hash of any raw value, to compare with hashes of an index */
 uint64_t ngx_mcp_json_index_value(uint64_t seed, ngx_str_t *raw);
 
 

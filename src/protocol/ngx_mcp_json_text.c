@@ -8,7 +8,7 @@
 #include "ngx_mcp_json_token.h"
 
 
-/* a string that is skipped without a call */
+/* bytes of a string that are skipped before memchr() is called */
 #define NGX_MCP_JSON_SHORT  64
 
 
@@ -19,7 +19,7 @@ static u_char *ngx_mcp_json_skip_value(u_char *p, u_char *last);
 static uint32_t ngx_mcp_json_code(u_char *p, u_char *last);
 
 
-/* characters to escape: by a letter, or 'u' as \u00XX */
+/* the letter that escapes a character, 'u': \u00XX, 0: it is not escaped */
 
 static u_char  ngx_mcp_json_escapes[128] = {
     'u', 'u', 'u', 'u', 'u', 'u', 'u', 'u',
@@ -89,7 +89,7 @@ ngx_mcp_json_name(ngx_str_t *rest, ngx_str_t *name)
         }
     }
 
-    /* that was not accepted */
+    /* the scan would not have accepted this text */
 
     rest->data = last;
     rest->len = 0;
@@ -114,7 +114,10 @@ ngx_mcp_json_value(ngx_str_t *rest, ngx_str_t *value)
 }
 
 
-/* moves to the next element or member, or behind the bracket */
+/*
+ * Moves *rest to the next element or member.  NGX_DONE: there is none, and
+ * rest->data is behind the closing bracket.
+ */
 
 static ngx_int_t
 ngx_mcp_json_next(ngx_str_t *rest, u_char open, u_char close)
@@ -161,7 +164,7 @@ ngx_mcp_json_control(ngx_str_t *raw)
             return 0;
         }
 
-        /* a quote ends the token, so that there is something behind */
+        /* a byte follows the backslash, as a quote ends the token */
 
         ch = *++p;
         p++;
@@ -414,14 +417,14 @@ ngx_mcp_json_same_id(ngx_str_t *a, ngx_str_t *b)
 }
 
 
-/* p is at the opening quote; returns what follows the closing one */
+/* p is at the opening quote; returns the byte behind the closing quote */
 
 static u_char *
 ngx_mcp_json_skip_string(u_char *p, u_char *last)
 {
     u_char  *q, *end;
 
-    /* most are short */
+    /* most strings are short */
 
     p++;
     p = ngx_mcp_json_skip(p, (last - p > NGX_MCP_JSON_SHORT)
@@ -507,7 +510,7 @@ ngx_mcp_json_skip_value(u_char *p, u_char *last)
 }
 
 
-/* decodes one character, an escape or not; *pos is below last */
+/* *pos must be below last */
 
 size_t
 ngx_mcp_json_decode(u_char **pos, u_char *last, u_char *dst)
@@ -591,7 +594,7 @@ ngx_mcp_json_decode(u_char **pos, u_char *last, u_char *dst)
 }
 
 
-/* four hex digits, which the scan has seen */
+/* returns the value of four hex digits, which the scan has accepted */
 
 static uint32_t
 ngx_mcp_json_code(u_char *p, u_char *last)

@@ -21,7 +21,7 @@ static void ngx_mcp_json_lone(ngx_mcp_json_t *json);
 static ngx_int_t ngx_mcp_json_utf8(ngx_mcp_json_t *json, u_char ch);
 
 
-/* the values of hexadecimal digits, with this bit */
+/* the values of hexadecimal digits, each with the bit NGX_MCP_JSON_HEX */
 
 static const u_char  ngx_mcp_json_digits[256] = {
     ['0'] = 0x10, ['1'] = 0x11, ['2'] = 0x12, ['3'] = 0x13, ['4'] = 0x14,
@@ -170,7 +170,7 @@ ngx_mcp_json_skip_rest(u_char *p, u_char *last)
 }
 
 
-/* bytes of the escape at p; 0: it is invalid, or not whole */
+/* returns the bytes of the escape at p; 0: it is invalid, or not complete */
 
 static size_t
 ngx_mcp_json_escape_len(u_char *p, u_char *last)
@@ -192,7 +192,7 @@ ngx_mcp_json_escape_len(u_char *p, u_char *last)
         return (code <= 0xffff) ? 6 : 0;
     }
 
-    /* a pair, or half of one */
+    /* the first half of a surrogate pair, or a lone half */
 
     if (code >= 0xdc00 || last - p < 12 || p[6] != '\\' || p[7] != 'u') {
         return 0;
@@ -202,7 +202,7 @@ ngx_mcp_json_escape_len(u_char *p, u_char *last)
 }
 
 
-/* the value of four digits; more than 0xffff: not all are such */
+/* returns the value of four hex digits; above 0xffff: not all are digits */
 
 static ngx_uint_t
 ngx_mcp_json_hex(u_char *p)
@@ -279,7 +279,7 @@ failed:
 }
 
 
-/* \uXXXX is complete */
+/* takes an escape \uXXXX, whose code is complete */
 
 static void
 ngx_mcp_json_unicode(ngx_mcp_json_t *json)
@@ -310,7 +310,7 @@ ngx_mcp_json_unicode(ngx_mcp_json_t *json)
 }
 
 
-/* a character of a name, by its code, which may be ASCII or not */
+/* adds a character to the key, as other parsers may fold it */
 
 static void
 ngx_mcp_json_character(ngx_mcp_json_t *json)
@@ -347,7 +347,7 @@ ngx_mcp_json_character(ngx_mcp_json_t *json)
     default:
 
         if (json->code >= 0x80) {
-            /* no name that is looked for has this character */
+            /* the names of noted members have only ASCII characters */
             json->keep = 0;
             return;
         }
@@ -359,7 +359,7 @@ ngx_mcp_json_character(ngx_mcp_json_t *json)
 }
 
 
-/* half a surrogate pair */
+/* notes that the string has half a surrogate pair */
 
 static void
 ngx_mcp_json_lone(ngx_mcp_json_t *json)

@@ -62,13 +62,13 @@ ngx_int_t ngx_mcp_json_number(ngx_mcp_json_t *json, u_char **pos,
 size_t ngx_mcp_json_decode(u_char **pos, u_char *last, u_char *dst);
 
 
-/* behind white space, or last */
+/* returns the first byte at or behind p that is no white space, or last */
 u_char *ngx_mcp_json_space(u_char *p, u_char *last);
 
 /*
- * Skips what of a string lies whole in the piece: plain bytes, characters and
- * escapes.  Returns the quote at the end, or what ngx_mcp_json_string() has to
- * look at, or last.
+ * Skips all bytes, characters and escapes of a string that are complete in this
+ * piece.  Returns the quote at the end, or a byte from which on
+ * ngx_mcp_json_string() has to read, or last.
  */
 u_char *ngx_mcp_json_skip_rest(u_char *p, u_char *last);
 
@@ -141,7 +141,7 @@ ngx_mcp_json_skip(u_char *p, u_char *last)
 }
 
 
-/* the same as ngx_mcp_json_skip_rest() */
+/* like ngx_mcp_json_skip_rest(), without a call if all bytes are plain */
 
 static ngx_inline u_char *
 ngx_mcp_json_skip_whole(u_char *p, u_char *last)

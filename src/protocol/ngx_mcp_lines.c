@@ -10,7 +10,7 @@
 #define NGX_MCP_LINES_BUFFER       1024
 #define NGX_MCP_LINES_BUFFER_KEPT  16384
 
-/* begins a text of a sequence */
+/* the character that begins each text of a JSON text sequence */
 #define NGX_MCP_LINES_RS           0x1e
 
 
@@ -59,7 +59,7 @@ ngx_mcp_lines_feed(ngx_mcp_lines_t *lines, u_char **pos, u_char *last)
         if (lines->len == 0 && !lines->over
             && (size_t) (end - p) <= lines->limit)
         {
-            /* a whole one needs no copy */
+            /* a line that is whole in this piece needs no copy */
 
             if (ngx_mcp_lines_trim(lines, p, end)) {
                 *pos = end + 1;
@@ -173,7 +173,10 @@ ngx_mcp_lines_append(ngx_mcp_lines_t *lines, u_char *p, size_t n)
 }
 
 
-/* returns whether there is something between the white space */
+/*
+ * Sets lines->data to a line without white space around it.  Returns whether
+ * the line has anything else than white space.
+ */
 
 static ngx_uint_t
 ngx_mcp_lines_trim(ngx_mcp_lines_t *lines, u_char *p, u_char *last)

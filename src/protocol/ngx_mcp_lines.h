@@ -19,17 +19,17 @@
 
 typedef struct {
     ngx_str_t               data;         /* valid until the next feed */
-    ngx_uint_t              skipped;      /* lines that were left out so far,
-                                             as they were over the limit */
+    ngx_uint_t              skipped;      /* number of lines that were left
+                                             out, as they were over the limit */
 
     /* private; buf is from ngx_alloc() and has the first part of a line */
     u_char                 *buf;
-    size_t                  len;
-    size_t                  size;
-    size_t                  limit;
+    size_t                  len;          /* bytes of the line in buf */
+    size_t                  size;         /* bytes of buf */
+    size_t                  limit;        /* bytes of the longest line */
     ngx_log_t              *log;
-    unsigned                over:1;
-    unsigned                ready:1;      /* buf is in use by the caller */
+    unsigned                over:1;       /* the line is over the limit */
+    unsigned                ready:1;      /* the caller uses the line in buf */
 } ngx_mcp_lines_t;
 
 
@@ -38,15 +38,15 @@ void ngx_mcp_lines_init(ngx_mcp_lines_t *lines, size_t limit, ngx_log_t *log);
 
 /*
  * Takes bytes from *p on.  NGX_OK: a line is in lines->data, without white
- * space around it, and *p is behind it (call again); NGX_AGAIN: all was taken;
- * NGX_ERROR: memory ran out.  Empty lines and those over the limit are left
- * out.
+ * space around it, and *p is behind the line (call again); NGX_AGAIN: all
+ * bytes were taken; NGX_ERROR: memory ran out.  Empty lines and those over the
+ * limit are left out.
  */
 ngx_int_t ngx_mcp_lines_feed(ngx_mcp_lines_t *lines, u_char **p, u_char *last);
 
 /*
  * Says that no more bytes will come.  NGX_OK: lines->data is a last line,
- * which had no line feed; NGX_DECLINED: there is none.
+ * which had no line feed; NGX_DECLINED: there is no such line.
  */
 ngx_int_t ngx_mcp_lines_end(ngx_mcp_lines_t *lines);
 

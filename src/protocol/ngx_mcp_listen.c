@@ -257,7 +257,7 @@ ngx_mcp_listen_tag(u_char *text, size_t len, ngx_str_t *id)
 {
     ngx_mcp_list_change_t  *change;
 
-    /* texts of the module's own are known */
+    /* the module's own notifications need no scan */
 
     for (change = ngx_mcp_list_changes; change->kinds; change++) {
 
@@ -285,7 +285,7 @@ ngx_mcp_listen_tag(u_char *text, size_t len, ngx_str_t *id)
 }
 
 
-/* returns whether "_meta" may be a member of it */
+/* returns whether a notification may have a member "_meta" */
 
 static ngx_uint_t
 ngx_mcp_listen_has_meta(u_char *text, size_t len)
@@ -363,7 +363,7 @@ ngx_mcp_listen_tag_scanned(u_char *text, size_t len, ngx_str_t *id)
     if (json.members[NGX_MCP_PATH_META].type == NGX_MCP_JSON_OBJECT
         && json.members[NGX_MCP_PATH_META].count == 1)
     {
-        /* the id is said once, by the module */
+        /* an id that the upstream has put in is replaced */
 
         left = meta.len;
         (void) ngx_mcp_cut(&meta, ngx_mcp_listen_keep, NULL);

@@ -5,8 +5,9 @@
 
 
 /*
- * subscriptions/listen (2026-07-28): the filter of a request, and the texts of
- * the stream that answers it.  Each text has the id of the request.
+ * subscriptions/listen (2026-07-28): the filter of a request, and the messages
+ * of the stream that answers the request.  Each message has the id of the
+ * request.
  */
 
 #ifndef _NGX_MCP_LISTEN_H_INCLUDED_
@@ -18,8 +19,10 @@
 
 
 typedef struct {
-    ngx_uint_t              lists;        /* NGX_MCP_OFFERED_* */
-    ngx_array_t             uris;         /* ngx_str_t, decoded */
+    ngx_uint_t              lists;        /* wanted notifications of changed
+                                             lists, NGX_MCP_OFFERED_* */
+    ngx_array_t             uris;         /* decoded URIs (ngx_str_t) of the
+                                             wanted resources */
 } ngx_mcp_listen_t;
 
 
@@ -41,17 +44,18 @@ ngx_str_t ngx_mcp_listen_acknowledge(ngx_pool_t *pool, ngx_str_t *id,
 
 
 /*
- * How many bytes a notification grows by, beside the id, or the result needs
- * beside two ids.
+ * Bytes by which ngx_mcp_listen_tag() makes a notification longer, without the
+ * id; bytes of ngx_mcp_listen_result(), without the id, which it has twice.
  */
 #define NGX_MCP_LISTEN_ROOM  160
 
-/* writes the result, with which the server ends the stream; returns its end */
+/* writes the response that ends the stream to dst; returns the end */
 u_char *ngx_mcp_listen_result(u_char *dst, ngx_str_t *id);
 
 /*
- * Puts the id into a notification, in place; there must be room behind it.
- * Returns the new length; 0: no client can listen for such a message.
+ * Puts the id of the request into a notification, in place; the memory of text
+ * must have NGX_MCP_LISTEN_ROOM + id->len free bytes behind the text.  Returns
+ * the new length; 0: no client can listen for such a message.
  */
 size_t ngx_mcp_listen_tag(u_char *text, size_t len, ngx_str_t *id);
 

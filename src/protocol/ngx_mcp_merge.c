@@ -7,7 +7,7 @@
 #include "ngx_mcp_merge.h"
 
 
-/* an entry while it is being merged */
+/* what is needed of an entry only during the merge */
 
 typedef struct {
     ngx_str_t               raw;
@@ -16,7 +16,7 @@ typedef struct {
 } ngx_mcp_merge_item_t;
 
 
-/* titles by what they are; places are those of items, from 1 on */
+/* a hash table of titles: numbers of items, from 1 on; 0: a free place */
 
 typedef struct {
     ngx_mcp_merge_item_t   *items;
@@ -182,7 +182,7 @@ ngx_mcp_merge_add(ngx_mcp_merge_t *m, ngx_mcp_merge_lists_t *lists,
                 continue;
             }
 
-            /* an upstream may say the same twice */
+            /* one upstream may list a name twice; both entries are kept */
 
         } else {
             m->table[place] = (uint32_t) m->n + 1;
@@ -232,8 +232,9 @@ ngx_mcp_merge_name(ngx_mcp_merge_entry_t *e, ngx_uint_t kind,
 
 
 /*
- * The one that is asked for what has this name, as the name begins like those
- * with its prefix; NULL: there is none.
+ * Finds the upstream to which calls of a name would go because the name begins
+ * with the prefix of that upstream.  NULL: there is no such upstream, or part
+ * has a prefix itself.
  */
 
 static ngx_mcp_merge_part_t *
@@ -288,7 +289,7 @@ ngx_mcp_merge_find(ngx_mcp_merge_t *m, ngx_str_t *name)
 }
 
 
-/* where the name stands in the table, or is to stand */
+/* returns the place of a name in m->table, or the free place to put it at */
 
 static ngx_uint_t
 ngx_mcp_merge_place(ngx_mcp_merge_t *m, ngx_str_t *name)
@@ -308,7 +309,10 @@ ngx_mcp_merge_place(ngx_mcp_merge_t *m, ngx_str_t *name)
 }
 
 
-/* returns whether an upstream before this one has the title */
+/*
+ * Returns whether an upstream before item->part has the title of the item.  If
+ * no entry had it before, the title goes into the table.
+ */
 
 static ngx_uint_t
 ngx_mcp_merge_title(ngx_mcp_merge_t *m, ngx_mcp_merge_titles_t *titles,

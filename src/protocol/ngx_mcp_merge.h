@@ -26,16 +26,19 @@ typedef struct {
     ngx_str_t               upstream;     /* name of the upstream */
     ngx_str_t               prefix;       /* empty: names stay as they are */
     ngx_str_t               text;         /* a raw array */
-    ngx_uint_t              source;       /* the caller's number for it */
+    ngx_uint_t              source;       /* the caller's number for the
+                                             upstream */
 
-    /* out */
-    ngx_uint_t              hidden;       /* entries that were left out */
-    ngx_str_t               first;        /* name of the first of them */
-    ngx_uint_t              first_source; /* source that has this name, too */
+    /* set by ngx_mcp_merge() */
+    ngx_uint_t              hidden;       /* number of entries left out */
+    ngx_str_t               first;        /* name of the first entry that was
+                                             left out */
+    ngx_uint_t              first_source; /* source of the other entry with
+                                             that name */
 } ngx_mcp_merge_part_t;
 
 
-/* the lists that are merged */
+/* the lists of one kind that are to be merged */
 
 typedef struct {
     ngx_uint_t              kind;         /* NGX_MCP_LIST_* */
@@ -45,31 +48,35 @@ typedef struct {
 
 
 /*
- * An entry of the list.  Texts are decoded: the names of tools and prompts,
- * the URIs of resources, the URI templates of resource templates.
+ * An entry of the merged list.  name and local are decoded: the name of a tool
+ * or prompt, the URI of a resource, the URI template of a resource template.
  */
 
 typedef struct {
     ngx_str_t               name;         /* as clients see it */
     ngx_str_t               local;        /* as its upstream knows it */
-    ngx_uint_t              source;
+    ngx_uint_t              source;       /* the caller's number for the
+                                             upstream */
 } ngx_mcp_merge_entry_t;
 
 
 typedef struct {
-    ngx_str_t               text;         /* an array */
+    ngx_str_t               text;         /* the merged list, a raw array */
     ngx_uint_t              n;            /* number of entries */
 
-    ngx_mcp_merge_entry_t  *entries;      /* private */
-    uint32_t               *table;
-    ngx_uint_t              mask;
-    uint64_t                seed;
+    /* private */
+    ngx_mcp_merge_entry_t  *entries;
+    uint32_t               *table;        /* hash table: numbers of entries,
+                                             from 1 on; 0: a free place */
+    ngx_uint_t              mask;         /* number of places minus 1 */
+    uint64_t                seed;         /* of the hashes */
 } ngx_mcp_merge_t;
 
 
 /*
- * Merges lists.  "spare" bytes of room follow the text.  *m lives as long as
- * pool; temp is needed only during the call.  NGX_OK or NGX_ERROR (no memory).
+ * Merges lists into *m.  "spare" bytes of free memory follow m->text.  The
+ * memory of *m is from pool; temp is needed only during the call.  NGX_OK or
+ * NGX_ERROR (no memory).
  */
 ngx_int_t ngx_mcp_merge(ngx_mcp_merge_t *m, ngx_mcp_merge_lists_t *lists,
     size_t spare, ngx_pool_t *pool, ngx_pool_t *temp);

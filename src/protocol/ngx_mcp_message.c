@@ -19,10 +19,11 @@ static ngx_uint_t ngx_mcp_message_control(ngx_mcp_message_t *m,
 
 
 /*
- * An upstream could understand these otherwise than they are understood here:
- * it may read the first of two members or the last, or take another name for
- * one of these.  once: duplicates are refused in any message; whole: half a
- * surrogate pair is, of a client.
+ * The members that an upstream may understand otherwise than this module: the
+ * upstream may read the first of two members or the last, or may take a similar
+ * name for the name of such a member.  once: two members with this name are
+ * refused in any message; whole: half a surrogate pair in the member is refused
+ * in messages of clients.  The texts say why a message is refused.
  */
 
 #define NGX_MCP_MESSAGE_MEMBER(path, name, once, whole)                       \
@@ -73,7 +74,10 @@ static struct {
 };
 
 
-/* the members that say what a method acts on */
+/*
+ * The members that may be the subject.  type and control say why a message is
+ * refused; control NULL: ngx_mcp_message_check() refuses control characters.
+ */
 
 static struct {
     ngx_mcp_path_e          path;
@@ -212,7 +216,7 @@ ngx_mcp_message_string(ngx_mcp_message_t *m, ngx_mcp_path_e path,
 }
 
 
-/* the text of its fault, or NULL */
+/* returns why a message is refused, or NULL */
 
 static const char *
 ngx_mcp_message_check(ngx_mcp_message_t *m)
@@ -314,8 +318,8 @@ ngx_mcp_message_check(ngx_mcp_message_t *m)
 
 
 /*
- * The reason to refuse a message of a client, or any message, because of how
- * members are spelled; NULL: none.
+ * Returns why a message is refused because of how its members are spelled, or
+ * NULL.  client: the message is of a client, for which more is refused.
  */
 
 static const char *
@@ -350,7 +354,10 @@ ngx_mcp_message_ambiguous(ngx_mcp_message_t *m, ngx_uint_t client)
 }
 
 
-/* finds the member that says what the method acts on */
+/*
+ * Finds the subject.  NGX_OK: m->subject is set; else a JSON-RPC code, and *why
+ * says what is wrong.
+ */
 
 static ngx_int_t
 ngx_mcp_message_subject(ngx_mcp_message_t *m, const char **why)
@@ -380,7 +387,7 @@ ngx_mcp_message_subject(ngx_mcp_message_t *m, const char **why)
         want = NGX_MCP_PATH_NONE;
     }
 
-    /* some take an array of one for what is in it */
+    /* some parsers take an array of one element for that element */
 
     if (ngx_mcp_message_type(m, NGX_MCP_PATH_REF) == NGX_MCP_JSON_ARRAY) {
         *why = NGX_MCP_MESSAGE_REF;
@@ -421,7 +428,7 @@ ngx_mcp_message_subject(ngx_mcp_message_t *m, const char **why)
 
     if (want == NGX_MCP_PATH_NONE) {
 
-        /* of the methods of MCP these act on nothing that has a name */
+        /* the other methods of MCP have no subject */
 
         if (m->method_code != NGX_MCP_METHOD_OTHER) {
             m->subject = NGX_MCP_PATH_NONE;
@@ -456,7 +463,7 @@ ngx_mcp_message_subject(ngx_mcp_message_t *m, const char **why)
 }
 
 
-/* returns whether the message has an id that can be taken */
+/* sets m->id and returns 1 if the message has a valid id; else returns 0 */
 
 static ngx_uint_t
 ngx_mcp_message_id(ngx_mcp_message_t *m)
@@ -528,7 +535,7 @@ ngx_mcp_method_raw(ngx_str_t *raw)
 
     if (memchr(method.data, '\\', method.len)) {
 
-        /* no method that is known is longer, however it is written */
+        /* a known method is shorter, even if each letter is an escape */
 
         if (raw->len > sizeof(buf)) {
             return NGX_MCP_METHOD_OTHER;

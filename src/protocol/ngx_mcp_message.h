@@ -70,14 +70,16 @@ typedef enum {
 
 
 typedef struct {
-    ngx_mcp_kind_e          kind;
+    ngx_mcp_kind_e          kind;         /* what the message is */
     ngx_uint_t              method_code;  /* ngx_mcp_method_e */
     ngx_str_t               text;         /* the whole message, raw */
-    ngx_str_t               id;           /* raw token or empty */
+    ngx_str_t               id;           /* raw token, or empty */
     ngx_str_t               method;       /* raw token with quotes, or empty */
-    ngx_uint_t              modern;       /* carries the modern envelope */
-    ngx_mcp_path_e          subject;      /* member that $mcp_name shows */
-    ngx_mcp_json_t          json;         /* scan, for the other members */
+    ngx_uint_t              modern;       /* the message has an envelope of
+                                             revision 2026-07-28 */
+    ngx_mcp_path_e          subject;      /* path of the subject, see
+                                             ngx_mcp_message_parse_client() */
+    ngx_mcp_json_t          json;         /* scan of the text */
 } ngx_mcp_message_t;
 
 
@@ -95,7 +97,7 @@ typedef struct {
 ngx_int_t ngx_mcp_message_parse(ngx_mcp_message_t *m, ngx_str_t *text,
     const char **why);
 
-/* the same for a text of which m->json is the scan already */
+/* like ngx_mcp_message_parse(), for a text that m->json has scanned */
 ngx_int_t ngx_mcp_message_parse_scanned(ngx_mcp_message_t *m, ngx_str_t *text,
     const char **why);
 
@@ -133,7 +135,7 @@ ngx_str_t ngx_mcp_message_string(ngx_mcp_message_t *m, ngx_mcp_path_e path,
 ngx_mcp_revision_e ngx_mcp_revision_parse(ngx_str_t *text);
 ngx_str_t *ngx_mcp_revision_name(ngx_uint_t revision);
 
-/* the ngx_mcp_level_e of a decoded name; NGX_MCP_LEVEL_UNSET: it is none */
+/* the ngx_mcp_level_e of a decoded name; NGX_MCP_LEVEL_UNSET: no such level */
 ngx_uint_t ngx_mcp_level_parse(ngx_str_t *text);
 
 /*
@@ -143,18 +145,21 @@ ngx_uint_t ngx_mcp_level_parse(ngx_str_t *text);
 ngx_uint_t ngx_mcp_method_parse(ngx_str_t *text);
 ngx_str_t *ngx_mcp_method_name(ngx_uint_t code);
 
-/* the code of a method as a raw JSON string, which may have escapes */
+/* the ngx_mcp_method_e of a raw JSON string, which may have escapes */
 ngx_uint_t ngx_mcp_method_raw(ngx_str_t *raw);
 
-/* the codes of the method, and of params.level, of a scanned message */
+/*
+ * The ngx_mcp_method_e of the method, and the ngx_mcp_level_e of params.level,
+ * of a scanned message.
+ */
 ngx_uint_t ngx_mcp_method_of(ngx_mcp_json_t *json, ngx_str_t *text);
 ngx_uint_t ngx_mcp_level_of(ngx_mcp_json_t *json, ngx_str_t *text);
 
-/* "debug" ... "emergency"; NULL for UNSET */
+/* the name of a level, "debug" ... "emergency"; NULL: it is UNSET */
 ngx_str_t *ngx_mcp_level_name(ngx_uint_t level);
 
 
-/* gives the number of a raw member "code"; 0: it is no integer, or 0 */
+/* the number of a raw error code; 0: the code is 0, or no integer */
 ngx_int_t ngx_mcp_error_code(ngx_str_t *raw);
 
 /*

@@ -11,8 +11,10 @@
 
 
 typedef struct {
-    ngx_uint_t              method;
-    ngx_uint_t              cut;          /* members */
+    ngx_uint_t              method;       /* method of the request that the
+                                             result answers */
+    ngx_uint_t              cut;          /* number of members removed from
+                                             "_meta" */
 } ngx_mcp_modern_plain_t;
 
 
@@ -31,7 +33,7 @@ static ngx_uint_t ngx_mcp_modern_object_schema(ngx_str_t *schema);
 static ngx_uint_t ngx_mcp_modern_named(ngx_str_t *object, const char *member);
 
 
-/* members of params._meta that are the envelope's */
+/* the members of params._meta that make up the envelope */
 
 static ngx_str_t  ngx_mcp_modern_reserved[] = {
     ngx_string(NGX_MCP_MODERN_PREFIX "protocolVersion"),
@@ -41,7 +43,7 @@ static ngx_str_t  ngx_mcp_modern_reserved[] = {
     ngx_null_string
 };
 
-/* and those of the _meta of a server */
+/* members of "_meta" in messages of servers */
 
 static ngx_str_t  ngx_mcp_modern_server_info =
     ngx_string(NGX_MCP_MODERN_PREFIX "serverInfo");
@@ -91,8 +93,10 @@ ngx_mcp_modern_client(ngx_pool_t *pool, ngx_str_t *initialize,
 
 
 /*
- * Tasks are another protocol now, and changes of roots are not notified.  An
- * empty "elicitation" stands for forms, and so does any one before 2025-11-25.
+ * Copies the capabilities of a client as the revision writes them: without
+ * "tasks", which the revision does not have, and without members of "roots", as
+ * it has no notification of changed roots.  An "elicitation" that is empty, or
+ * of a client before 2025-11-25, means forms.
  */
 
 static ngx_str_t
@@ -102,7 +106,10 @@ ngx_mcp_modern_capabilities(ngx_pool_t *pool, ngx_str_t *raw,
     u_char     *p, *last;
     ngx_str_t   out, rest, name, value, member, none;
 
-    /* a member may be there often, and is never made twice as long */
+    /*
+     * A name may appear several times; no member becomes more than twice as
+     * long.
+     */
 
     out.len = 0;
     out.data = ngx_pnalloc(pool, 2 * raw->len + sizeof("{}"));
@@ -241,7 +248,7 @@ ngx_mcp_modern_request(ngx_pool_t *pool, ngx_str_t *text, ngx_mcp_json_t *json,
         }
     }
 
-    /* "_meta" goes to the beginning of params, which may not be there yet */
+    /* "_meta" goes to the beginning of params; a request may have no params */
 
     p = ngx_pnalloc(pool, sizeof(",\"params\":{\"_meta\":,,}") + meta.len
                           + members->len);
@@ -353,7 +360,8 @@ ngx_mcp_modern_keep_result(ngx_str_t *name, ngx_str_t *value, void *data)
         return ngx_mcp_modern_keep_params(name, value, data);
     }
 
-    /* some clients of legacy revisions refuse what is no object */
+    /* some clients of legacy revisions refuse a structuredContent that is no
+       object */
 
     if (plain->method == NGX_MCP_METHOD_TOOLS_CALL) {
         return value->data[0] == '{'
@@ -370,7 +378,7 @@ ngx_mcp_modern_keep_result(ngx_str_t *name, ngx_str_t *value, void *data)
 }
 
 
-/* a "_meta" that has nothing of its own is left out */
+/* a "_meta" is left out if all its members are removed */
 
 static ngx_uint_t
 ngx_mcp_modern_keep_params(ngx_str_t *name, ngx_str_t *value, void *data)
@@ -406,7 +414,7 @@ ngx_mcp_modern_keep_meta(ngx_str_t *name, ngx_str_t *value, void *data)
 }
 
 
-/* an output schema that is none of an object is not one of a tool before */
+/* legacy revisions allow only output schemas of objects: others are removed */
 
 static void
 ngx_mcp_modern_tools(ngx_str_t *array, ngx_uint_t *cut)

@@ -18,7 +18,7 @@
 #include "ngx_mcp_splice.h"
 
 
-/* the client, as each request describes it */
+/* the description of a client that each request has in its envelope */
 
 typedef struct {
     ngx_str_t               info;         /* raw object, or empty */
@@ -28,9 +28,9 @@ typedef struct {
 
 
 /*
- * Reads the client from the raw params of initialize.  Parts that the revision
- * does not have are changed in a copy from pool.  NGX_OK or NGX_ERROR (no
- * memory).
+ * Reads the description of a client from the raw params of initialize.
+ * client->capabilities is a copy from pool without what the revision does not
+ * have.  NGX_OK or NGX_ERROR (no memory).
  */
 ngx_int_t ngx_mcp_modern_client(ngx_pool_t *pool, ngx_str_t *initialize,
     ngx_mcp_modern_client_t *client);
@@ -69,7 +69,7 @@ ngx_str_t ngx_mcp_modern_discovered(ngx_pool_t *pool, ngx_str_t *result);
 /* whether a raw result of server/discover lists the revision as supported */
 ngx_uint_t ngx_mcp_modern_offered(ngx_str_t *result);
 
-/* whether a raw error, by which a server refuses a version, lists it */
+/* whether a raw error of a server lists the revision as supported */
 ngx_uint_t ngx_mcp_modern_supported(ngx_str_t *error);
 
 

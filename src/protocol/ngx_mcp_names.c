@@ -9,10 +9,11 @@
 #include <ngx_sha1.h>
 
 
-#define NGX_MCP_NAME_HASH  4                          /* bytes */
+/* bytes of the hash in a cut name, and of its text with the "_" before it */
+#define NGX_MCP_NAME_HASH  4
 #define NGX_MCP_NAME_TAIL  (1 + 2 * NGX_MCP_NAME_HASH)
 
-/* so much shorter a cut name may be, as no character is cut in two */
+/* bytes that a cut name may lack, as no character is cut in two */
 #define NGX_MCP_NAME_CUT   3
 
 /* the most tokens of an entry that are replaced */
@@ -96,8 +97,9 @@ ngx_mcp_name_local(ngx_str_t *prefix, ngx_str_t *exposed, ngx_str_t *name)
     len = prefix->len + sizeof(NGX_MCP_NAME_JOINT) - 1;
 
     /*
-     * The joint, of two like characters, tells most of them apart.  A longer
-     * name was cut: whole, it would be a second one, which rules do not know.
+     * The joint, two equal characters, is compared first, as most other names
+     * do not have it there.  A name that is too long is exposed only in its cut
+     * form: the whole name would be a second name, which rules do not know.
      */
 
     if (exposed->len <= len || exposed->len > NGX_MCP_NAME_MAX
@@ -270,7 +272,10 @@ ngx_mcp_entry_title(ngx_mcp_entry_edits_t *e, ngx_str_t *suffix,
 }
 
 
-/* returns a new edit of a raw value; NULL: no string, or one too many */
+/*
+ * Adds an edit that replaces a raw value, and returns the edit.  NULL: the
+ * value is no string, or there are too many edits.
+ */
 
 static ngx_mcp_edit_t *
 ngx_mcp_entry_edit(ngx_mcp_entry_edits_t *e, ngx_str_t *raw)

@@ -26,7 +26,7 @@
 /* bytes of the longest name that SDKs and models accept */
 #define NGX_MCP_NAME_MAX     64
 
-/* between prefix and name */
+/* the text between the prefix and the name */
 #define NGX_MCP_NAME_JOINT   "__"
 
 
@@ -59,8 +59,9 @@ ngx_str_t ngx_mcp_entry_expose(ngx_str_t *entry, ngx_uint_t kind,
     ngx_str_t *prefix, ngx_str_t *suffix, ngx_pool_t *pool);
 
 /*
- * Reads the name of an entry (or its URI or template) and the title that
- * clients show, decoded; empty: it has none.  NGX_OK or NGX_ERROR (no memory).
+ * Reads the name of a raw entry (or its URI or template) and the title that
+ * clients show, both decoded; empty: the entry has none.  NGX_OK or NGX_ERROR
+ * (no memory).
  */
 ngx_int_t ngx_mcp_entry_names(ngx_str_t *entry, ngx_uint_t kind,
     ngx_pool_t *pool, ngx_str_t *name, ngx_str_t *title);

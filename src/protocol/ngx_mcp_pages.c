@@ -10,7 +10,8 @@
 
 typedef struct {
     ngx_str_t               text;
-    ngx_str_t               name;         /* by which they are sorted */
+    ngx_str_t               name;         /* decoded name, URI or template, by
+                                             which entries are sorted */
 } ngx_mcp_entry_t;
 
 
@@ -28,8 +29,10 @@ static int ngx_libc_cdecl ngx_mcp_entry_cmp(const void *one, const void *two);
 static struct {
     ngx_str_t   method;
     ngx_str_t   member;
-    ngx_str_t   name;                     /* of an entry's name, raw */
-    const char *nameless;
+    ngx_str_t   name;                     /* raw name of the member that names
+                                             an entry */
+    const char *nameless;                 /* reason of an error: an entry has
+                                             no such member */
 } ngx_mcp_lists[] = {
 
     { ngx_string("tools/list"), ngx_string("tools"),
@@ -251,8 +254,9 @@ ngx_mcp_pages_entry(ngx_mcp_pages_t *pages, ngx_str_t *text, const char **why)
 
 
 /*
- * Some servers end a list with an empty cursor, for which they send the first
- * page once more, perhaps in another order.
+ * Returns whether a page is the first page once more, which some servers send
+ * in answer to an empty cursor at the end of a list, perhaps in another order.
+ * before: the number of entries without this page.
  */
 
 static ngx_uint_t
@@ -278,8 +282,9 @@ ngx_mcp_pages_restarted(ngx_mcp_pages_t *pages, ngx_uint_t before)
 
 
 /*
- * A cursor that came before would lead in a circle.  An empty one, which may
- * also mean the end, means it the second time.
+ * Takes the cursor of the next page.  A cursor that was there before would lead
+ * in a circle, so it is an error.  An empty cursor may be that of a page or
+ * mean the end of the list; the second time it is taken for the end.
  */
 
 static ngx_int_t
@@ -485,8 +490,6 @@ ngx_mcp_pages_split(ngx_str_t *text, size_t size, ngx_uint_t entries,
     return pages;
 }
 
-
-/* "mcp-", the version and the entry: 16 and 8 hexadecimal digits */
 
 u_char *
 ngx_mcp_cursor_print(u_char *dst, uint64_t version, ngx_uint_t entry)

@@ -8,7 +8,8 @@
 
 
 /*
- * A longer name is that of no member that is looked for: the longest is
+ * Bytes of a raw name that can be decoded.  A longer name is not that of any
+ * member that is looked for: the longest of them is
  * "io.modelcontextprotocol/clientCapabilities", with an escape for each letter.
  */
 #define NGX_MCP_SPLICE_NAME  256
@@ -194,7 +195,7 @@ ngx_mcp_json_get(ngx_str_t *object, const char *name)
 }
 
 
-/* decoded; empty: it is too long */
+/* decodes a raw name into buf; empty: the name is too long */
 
 static ngx_str_t
 ngx_mcp_splice_name(ngx_str_t *raw, u_char *buf)

@@ -26,8 +26,8 @@ typedef struct {
 
 
 /*
- * Copies a text with n edits.  They must not overlap; the function sorts them.
- * data NULL: no memory.
+ * Copies a text with n edits, which must not overlap; the function sorts the
+ * edits.  data NULL: no memory.
  */
 ngx_str_t ngx_mcp_splice(ngx_pool_t *pool, ngx_str_t *text,
     ngx_mcp_edit_t *edits, ngx_uint_t n);
@@ -40,8 +40,8 @@ typedef ngx_uint_t (*ngx_mcp_keep_pt)(ngx_str_t *name, ngx_str_t *value,
     void *data);
 
 /*
- * Removes members from an object, in place, by keep().  Returns how many
- * members are left.
+ * Removes from an object, in place, the members for which keep() returns 0.
+ * Returns how many members are left.
  */
 ngx_uint_t ngx_mcp_cut(ngx_str_t *object, ngx_mcp_keep_pt keep, void *data);
 

@@ -86,7 +86,7 @@ ngx_mcp_sse_feed(ngx_mcp_sse_t *sse, u_char **pos, u_char *last)
         case sse_bom:
             if (ch != bom[sse->field_len]) {
 
-                /* bytes of half a mark begin a field that is unknown */
+                /* the bytes of half a BOM begin an unknown field */
 
                 sse->state = sse->field_len ? sse_field : sse_line;
                 break;
@@ -263,7 +263,7 @@ ngx_mcp_sse_flatten(u_char *p, u_char *last)
 }
 
 
-/* the name of the field is complete */
+/* sets sse->kind from the name of the line's field, which is complete */
 
 static ngx_int_t
 ngx_mcp_sse_start(ngx_mcp_sse_t *sse)
@@ -353,7 +353,7 @@ ngx_mcp_sse_append(ngx_mcp_sse_t *sse, u_char *p, size_t n)
         return NGX_OK;
     }
 
-    /* one byte more than is of use tells that it is too long */
+    /* a value that is one byte longer than allowed is known as too long */
 
     max = sizeof(sse->ids[0]) + 1 - sse->value_len;
     n = ngx_min(n, max);
@@ -369,7 +369,7 @@ ngx_mcp_sse_append(ngx_mcp_sse_t *sse, u_char *p, size_t n)
 }
 
 
-/* the line is complete */
+/* takes the value of a line that is complete */
 
 static void
 ngx_mcp_sse_finish(ngx_mcp_sse_t *sse)
@@ -395,7 +395,7 @@ ngx_mcp_sse_finish(ngx_mcp_sse_t *sse)
     case sse_id:
         if (len > sizeof(sse->ids[0])) {
 
-            /* a part of an id would resume at a wrong place */
+            /* with a part of its id a stream would resume at a wrong place */
 
             len = 0;
         }
@@ -432,7 +432,7 @@ ngx_mcp_sse_finish(ngx_mcp_sse_t *sse)
 }
 
 
-/* a blank line; whether there is an event for the caller */
+/* ends an event at a blank line; returns whether the event has data */
 
 static ngx_uint_t
 ngx_mcp_sse_dispatch(ngx_mcp_sse_t *sse)
@@ -484,8 +484,8 @@ ngx_mcp_sse_reset(ngx_mcp_sse_t *sse)
 
 
 /*
- * Makes room for n bytes behind the data.  realloc() grows a large block
- * without a copy, as a second block would for a moment take as much again.
+ * Makes room for n bytes behind the data.  realloc() can make a large block
+ * larger in its place; a copy would need twice the memory for a moment.
  */
 
 static ngx_int_t

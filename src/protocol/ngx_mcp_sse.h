@@ -17,19 +17,20 @@
 
 
 /*
- * The parser keeps room around the data of an event, so that a large one can
- * get new members and be framed for a stream in place: bytes in front of it,
- * those for a frame among them, and behind it
+ * The parser's buffer has room in front of the data of an event and behind the
+ * data, so that a large event can get new members and the frame of an SSE
+ * event in place.  FRONT: bytes in front of the data; FRAME: those of the
+ * FRONT bytes that are for the frame; BEHIND: bytes behind the data.
  */
 #define NGX_MCP_SSE_FRONT  512
 #define NGX_MCP_SSE_FRAME  128
 #define NGX_MCP_SSE_BEHIND  16
 
-/* the data of an event from which on its memory is given away */
+/* bytes of the smallest data whose memory ngx_mcp_sse_take() gives away */
 #define NGX_MCP_SSE_LARGE  65536
 
 
-/* memory of ngx_alloc() with a text in it; start NULL: none */
+/* memory from ngx_alloc() that has a text in it; start NULL: no memory */
 
 typedef struct {
     u_char                 *start;
@@ -39,37 +40,47 @@ typedef struct {
 
 typedef struct {
     ngx_str_t               data;         /* valid until the next feed */
-    ngx_str_t               name;         /* of "event:"; empty: "message" */
-    ngx_str_t               id;           /* last event id so far */
-    ngx_msec_t              retry;        /* NGX_CONF_UNSET_MSEC: none */
-    ngx_uint_t              skipped;      /* events that were left out so far,
-                                             as they were over the limit */
+    ngx_str_t               name;         /* event type (field "event");
+                                             empty: "message" */
+    ngx_str_t               id;           /* last event id of the stream */
+    ngx_msec_t              retry;        /* value of the last field "retry";
+                                             NGX_CONF_UNSET_MSEC: there was
+                                             none */
+    ngx_uint_t              skipped;      /* number of events that were left
+                                             out, as their data was over the
+                                             limit */
 
-    /* set by the caller after ngx_mcp_sse_init(): leave such events out */
+    /* the caller sets it after ngx_mcp_sse_init(): an event whose data is over
+       the limit is left out; 0: such an event ends the parser */
     unsigned                skip:1;
 
-    /* private; buf has room around it and grows with the data */
+    /* private; buf is from ngx_alloc(), see NGX_MCP_SSE_FRONT */
     u_char                 *buf;
-    size_t                  len;
-    size_t                  size;
-    size_t                  limit;
+    size_t                  len;          /* bytes of data in buf */
+    size_t                  size;         /* bytes of buf without its room */
+    size_t                  limit;        /* bytes of the largest data */
     ngx_log_t              *log;
     ngx_uint_t              state;
-    ngx_uint_t              kind;         /* field of the current line */
-    size_t                  value_len;    /* length of the line's value, which
-                                             is in buf behind the data */
+    ngx_uint_t              kind;         /* name of the line's field, as an
+                                             enum */
+    size_t                  value_len;    /* bytes of the line's value, which
+                                             is in buf behind the data, unless
+                                             the value is data itself */
     ngx_uint_t              field_len;
     ngx_uint_t              name_len;
     ngx_uint_t              id_len;
     u_char                  field[8];
     u_char                  names[64];
-    u_char                  ids[2][256];  /* last event id, and the next one */
-    unsigned                current:1;    /* ids[current] is the last one */
-    unsigned                has_id:1;
-    unsigned                has_data:1;
-    unsigned                over:1;
-    unsigned                skip_lf:1;
-    unsigned                ready:1;      /* the caller uses the data */
+    u_char                  ids[2][256];  /* the last event id, and the one that
+                                             the current event will set */
+    unsigned                current:1;    /* ids[current] is the last event
+                                             id */
+    unsigned                has_id:1;     /* the event has a field "id" */
+    unsigned                has_data:1;   /* the event has a field "data" */
+    unsigned                over:1;       /* the data is over the limit */
+    unsigned                skip_lf:1;    /* a CR ended the line: an LF that
+                                             follows is skipped */
+    unsigned                ready:1;      /* the caller uses the event */
 } ngx_mcp_sse_t;
 
 
@@ -78,24 +89,25 @@ void ngx_mcp_sse_init(ngx_mcp_sse_t *sse, size_t limit, ngx_log_t *log);
 
 /*
  * Takes bytes from *p on.  NGX_OK: an event with data is ready in sse->data,
- * name and id, and *p is behind it (call again); NGX_AGAIN: all was taken;
- * NGX_DECLINED: an event is over the limit and sse->skip is not set, or there
- * is no memory.  LF, CRLF and CR, a BOM, comments and unknown fields are taken
- * as in the standard; a name is cut at 64 bytes, an id over 256 bytes counts
- * as empty.
+ * name and id, and *p is behind the event (call again); NGX_AGAIN: all bytes
+ * were taken; NGX_DECLINED: an event is over the limit and sse->skip is not
+ * set, or there is no memory.  LF, CRLF and CR, a BOM, comments and unknown
+ * fields are taken as in the standard; a name is cut at 64 bytes, an id over
+ * 256 bytes counts as empty.
  */
 ngx_int_t ngx_mcp_sse_feed(ngx_mcp_sse_t *sse, u_char **p, u_char *last);
 
 /*
- * Gives the memory of text away if that is sse->data and large; the caller
- * frees it.  Else memory->start is NULL.
+ * Gives the parser's buffer to the caller, who frees memory->start, if text is
+ * sse->data and has NGX_MCP_SSE_LARGE bytes at least.  Else memory->start
+ * becomes NULL.
  */
 void ngx_mcp_sse_take(ngx_mcp_sse_t *sse, ngx_str_t *text,
     ngx_mcp_memory_t *memory);
 
 /*
- * Returns how many bytes in front of text may be written for new members, if
- * ngx_mcp_sse_take() would give its memory away; else 0.
+ * Returns how many bytes in front of text the caller may use for new members.
+ * 0: none, as ngx_mcp_sse_take() would not give away the memory of text.
  */
 size_t ngx_mcp_sse_room(ngx_mcp_sse_t *sse, ngx_str_t *text);
 

@@ -15,9 +15,9 @@ typedef enum {
     stamp_long,                  /* the rest of a name */
     stamp_colon,
     stamp_value,
-    stamp_inside,                /* of a string, object or array */
+    stamp_inside,                /* the rest of a string, object or array */
     stamp_scalar,
-    stamp_behind,                /* a value */
+    stamp_behind,                /* what follows a value */
     stamp_end
 } ngx_mcp_stamp_e;
 
@@ -147,7 +147,7 @@ ngx_mcp_stamp(ngx_mcp_stamp_t *s, u_char *p, u_char *last)
 
             if (s->state == stamp_next) {
 
-                /* the brace has left already */
+                /* ngx_mcp_stamp_open() has written the brace */
 
                 p++;
             }
@@ -188,7 +188,7 @@ ngx_mcp_stamp(ngx_mcp_stamp_t *s, u_char *p, u_char *last)
 }
 
 
-/* returns whether this character ends the name */
+/* returns whether a character of a name is the quote at the end of the name */
 
 static ngx_uint_t
 ngx_mcp_stamp_quote(ngx_mcp_stamp_t *s, u_char ch)
@@ -204,7 +204,7 @@ ngx_mcp_stamp_quote(ngx_mcp_stamp_t *s, u_char ch)
 }
 
 
-/* behind the value, if it ends there */
+/* returns the end of a number or literal, or last */
 
 static u_char *
 ngx_mcp_stamp_scalar(ngx_mcp_stamp_t *s, u_char *p, u_char *last)
@@ -288,7 +288,10 @@ ngx_mcp_stamp_inside(ngx_mcp_stamp_t *s, u_char *p, u_char *last)
 }
 
 
-/* a member of the object; whole: all of its name is known */
+/*
+ * Writes the name of a member, unless the member is left out.  whole: s->name
+ * has the whole name, not only its beginning.
+ */
 
 static ngx_int_t
 ngx_mcp_stamp_named(ngx_mcp_stamp_t *s, ngx_uint_t whole)
@@ -323,7 +326,10 @@ ngx_mcp_stamp_named(ngx_mcp_stamp_t *s, ngx_uint_t whole)
 }
 
 
-/* a value begins with this character, which is not taken here but for "{" */
+/*
+ * Begins a value with its first character, ch.  Of an object that is changed
+ * (state stamp_next) the function has taken the "{"; else the caller takes ch.
+ */
 
 static ngx_int_t
 ngx_mcp_stamp_value(ngx_mcp_stamp_t *s, u_char ch)

@@ -7,13 +7,14 @@
 #include "ngx_mcp_template.h"
 
 
-/* the expressions that begin with an operator; the last is that without one */
+/* an operator with which an expression may begin; name 0: no operator */
 
 typedef struct {
     u_char                  name;
-    u_char                  lead;         /* the expansion begins so */
-    unsigned                optional:1;
-    unsigned                slashes:1;
+    u_char                  lead;         /* first character of the expanded
+                                             text; 0: any */
+    unsigned                optional:1;   /* the expanded text may be empty */
+    unsigned                slashes:1;    /* the expanded text may have "/" */
 } ngx_mcp_template_op_t;
 
 
@@ -36,8 +37,9 @@ static ngx_mcp_template_op_t  ngx_mcp_template_ops[] = {
 
 
 /*
- * After each part of the template it is known at which places of the URI that
- * may end, so that the time does not depend on how they could be combined.
+ * After each part of the template, places[] tells for each offset of the URI
+ * whether the template up to there may have made the URI up to that offset.  So
+ * the time does not depend on in how many ways the parts could match.
  */
 
 ngx_uint_t
