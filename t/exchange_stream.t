@@ -570,6 +570,21 @@ for my $path ('/mcp', '/rpc') {
     is($up->count(sub { $_[0]{body} =~ /wrong|late/ }), 0,
        'none of what nobody waits for has reached the upstream');
 
+    # a client that did not declare it
+
+    my $mute = $t->session(caps => { elicitation => {} });
+    my $call = $mute->stream('tools/call', {
+        name => 'ask', arguments => { id => 'd', n => 'undeclared' } });
+    ($seen) = $up->wait_requests(sub {
+        ref $_[0]{json} eq 'HASH' && ref $_[0]{json}{error}
+        && $_[0]{json}{id} eq 'd'
+    });
+    is($seen->{json}{error}{code}, -32601, 'not declared: -32601');
+    $up->release('asked-undeclared');
+    ok($call->response($call->{id}), 'and the call goes on');
+    ok(!(grep { $_->[1] =~ /createMessage/ } $call->lines),
+       'which shows no request');
+
     # a request whose answer could not come back
 
     my $long = 'l' x 300;
@@ -746,7 +761,7 @@ for my $how (qw(close reset)) {
 my (%left, $left_at);
 
 {
-    my $s = $t->session;
+    my $s = $t->session(caps => { roots => {} });
     my $other = $t->session;
     my $leaver = $t->session;
 

@@ -11,7 +11,7 @@
 #include "ngx_http_mcp_client.h"
 #include "ngx_http_mcp_input.h"
 #include "ngx_mcp_id.h"
-#include "ngx_mcp_server_request.h"
+#include "ngx_http_mcp_server_request.h"
 #include "ngx_mcp_splice.h"
 
 
@@ -25,10 +25,6 @@ struct ngx_http_mcp_call_input_s {
 
 
 static ngx_uint_t ngx_http_mcp_call_input_reaches(ngx_http_mcp_call_t *call);
-static ngx_uint_t ngx_http_mcp_call_input_fits(ngx_http_mcp_call_t *call,
-    ngx_http_mcp_input_request_t *request, ngx_str_t *capabilities);
-static ngx_uint_t ngx_http_mcp_call_input_url(
-    ngx_http_mcp_input_request_t *request);
 static ngx_int_t ngx_http_mcp_call_input_send(ngx_http_mcp_call_t *call,
     ngx_http_mcp_input_request_t *request);
 static ngx_str_t ngx_http_mcp_call_input_params(ngx_http_mcp_call_t *call,
@@ -122,8 +118,9 @@ ngx_int_t
 ngx_http_mcp_call_input_capable(ngx_http_mcp_call_t *call,
     ngx_http_mcp_input_t *input)
 {
-    ngx_str_t   params, capabilities;
-    ngx_uint_t  i;
+    ngx_str_t                      params, capabilities;
+    ngx_uint_t                     i;
+    ngx_http_mcp_input_request_t  *request;
 
     capabilities = call->ctx->caller.capabilities;
 
@@ -141,67 +138,18 @@ ngx_http_mcp_call_input_capable(ngx_http_mcp_call_t *call,
     }
 
     for (i = 0; i < input->n; i++) {
-        if (!ngx_http_mcp_call_input_fits(call, &input->requests[i],
-                                          &capabilities))
+        request = &input->requests[i];
+
+        if (!ngx_http_mcp_server_request_declared(&capabilities,
+                                                  call->ctx->caller.revision,
+                                                  request->method,
+                                                  &request->params))
         {
             return NGX_DECLINED;
         }
     }
 
     return NGX_OK;
-}
-
-
-static ngx_uint_t
-ngx_http_mcp_call_input_fits(ngx_http_mcp_call_t *call,
-    ngx_http_mcp_input_request_t *request, ngx_str_t *capabilities)
-{
-    ngx_str_t  value, url;
-
-    switch (request->method) {
-
-    case NGX_MCP_METHOD_SAMPLING:
-        value = ngx_mcp_json_get(capabilities, "sampling");
-        break;
-
-    case NGX_MCP_METHOD_ROOTS_LIST:
-        value = ngx_mcp_json_get(capabilities, "roots");
-        break;
-
-    default: /* NGX_MCP_METHOD_ELICITATION */
-        value = ngx_mcp_json_get(capabilities, "elicitation");
-        url = ngx_mcp_json_get(&value, "url");
-
-        if (call->ctx->caller.revision < NGX_MCP_2025_11_25) {
-            ngx_str_null(&url);
-        }
-
-        if (ngx_http_mcp_call_input_url(request)) {
-            value = url;
-
-        } else if (url.len) {
-
-            /* without any mode, forms are meant */
-
-            value = ngx_mcp_json_get(&value, "form");
-        }
-    }
-
-    return value.len && value.data[0] == '{';
-}
-
-
-/* returns whether the request asks the client to visit a page */
-
-static ngx_uint_t
-ngx_http_mcp_call_input_url(ngx_http_mcp_input_request_t *request)
-{
-    ngx_str_t         mode;
-    static ngx_str_t  url = ngx_string("url");
-
-    mode = ngx_mcp_json_get(&request->params, "mode");
-
-    return ngx_mcp_json_is(&mode, &url);
 }
 
 
@@ -266,7 +214,7 @@ ngx_http_mcp_call_input_params(ngx_http_mcp_call_t *call,
     ngx_mcp_edit_t   edit;
 
     if (request->method != NGX_MCP_METHOD_ELICITATION
-        || !ngx_http_mcp_call_input_url(request))
+        || !ngx_http_mcp_server_request_url(&request->params))
     {
         return request->params;
     }
@@ -564,7 +512,7 @@ ngx_http_mcp_call_input_pages(ngx_http_mcp_call_t *call, ngx_str_t *error,
         (void) ngx_mcp_cut(&request->params, ngx_http_mcp_call_input_keep,
                            NULL);
 
-        if (!ngx_http_mcp_call_input_url(request)) {
+        if (!ngx_http_mcp_server_request_url(&request->params)) {
             return NGX_DECLINED;
         }
     }

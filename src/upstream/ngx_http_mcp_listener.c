@@ -97,6 +97,9 @@ ngx_http_mcp_listener_start(ngx_http_mcp_upstream_t *u,
         || ngx_http_mcp_string_copy(pool, &listener->caller.tenant,
                                     &caller->tenant)
            != NGX_OK
+        || ngx_http_mcp_string_copy(pool, &listener->caller.capabilities,
+                                    &caller->capabilities)
+           != NGX_OK
         || ngx_http_mcp_background_headers(&listener->headers_in, pool,
                                            &from->headers_in)
            != NGX_OK)
@@ -111,6 +114,7 @@ ngx_http_mcp_listener_start(ngx_http_mcp_upstream_t *u,
 
     listener->us = us;
     listener->caller.session = caller->session;
+    listener->caller.revision = caller->revision;
     listener->exclusive = exclusive ? 1 : 0;
 
     listener->grace.handler = ngx_http_mcp_listener_grace;

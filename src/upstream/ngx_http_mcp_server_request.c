@@ -10,11 +10,70 @@
 #include "ngx_http_mcp_server_request.h"
 #include "ngx_http_mcp_upstream_message.h"
 #include "ngx_mcp_id.h"
+#include "ngx_mcp_splice.h"
 
 
 static ngx_int_t ngx_http_mcp_server_request_open(ngx_mcp_zone_t *zone,
     ngx_mcp_caller_t *caller, ngx_mcp_json_t *json,
     ngx_mcp_server_request_t *request, ngx_str_t *id);
+static ngx_int_t ngx_http_mcp_server_request_check(ngx_mcp_zone_t *zone,
+    ngx_mcp_caller_t *caller, ngx_uint_t method, ngx_str_t *text);
+
+
+ngx_uint_t
+ngx_http_mcp_server_request_declared(ngx_str_t *capabilities,
+    ngx_uint_t revision, ngx_uint_t method, ngx_str_t *params)
+{
+    ngx_str_t  value, url;
+
+    switch (method) {
+
+    case NGX_MCP_METHOD_SAMPLING:
+        value = ngx_mcp_json_get(capabilities, "sampling");
+        break;
+
+    case NGX_MCP_METHOD_ROOTS_LIST:
+        value = ngx_mcp_json_get(capabilities, "roots");
+        break;
+
+    case NGX_MCP_METHOD_ELICITATION:
+        value = ngx_mcp_json_get(capabilities, "elicitation");
+        url = ngx_mcp_json_get(&value, "url");
+
+        if (revision < NGX_MCP_2025_11_25) {
+            ngx_str_null(&url);
+        }
+
+        if (ngx_http_mcp_server_request_url(params)) {
+            value = url;
+
+        } else if (url.len) {
+
+            /* without any mode, forms are meant */
+
+            value = ngx_mcp_json_get(&value, "form");
+        }
+
+        break;
+
+    default:
+        return 1;
+    }
+
+    return value.len && value.data[0] == '{';
+}
+
+
+ngx_uint_t
+ngx_http_mcp_server_request_url(ngx_str_t *params)
+{
+    ngx_str_t         mode;
+    static ngx_str_t  url = ngx_string("url");
+
+    mode = ngx_mcp_json_get(params, "mode");
+
+    return ngx_mcp_json_is(&mode, &url);
+}
 
 
 ngx_int_t
@@ -50,6 +109,13 @@ ngx_http_mcp_server_request_to_client(ngx_http_mcp_upstream_request_t *ureq,
         request.token = ngx_mcp_json_span(json, NGX_MCP_PATH_META_TOKEN,
                                           text->data);
         id.data = buf;
+
+        if (ngx_http_mcp_server_request_check(zone, caller, request.method,
+                                              text)
+            != NGX_OK)
+        {
+            return NGX_ERROR;
+        }
 
         rc = ngx_http_mcp_server_request_open(zone, caller, json, &request,
                                               &id);
@@ -115,6 +181,52 @@ ngx_http_mcp_server_request_open(ngx_mcp_zone_t *zone,
 
     return ngx_mcp_server_request_open(zone, caller->session, id,
                                        request);
+}
+
+
+/*
+ * NGX_OK if the caller's client declared the capability for this server
+ * request, in initialize or, without a session, in its own request
+ */
+
+static ngx_int_t
+ngx_http_mcp_server_request_check(ngx_mcp_zone_t *zone,
+    ngx_mcp_caller_t *caller, ngx_uint_t method, ngx_str_t *text)
+{
+    ngx_int_t    rc;
+    ngx_str_t    initialize, capabilities, params;
+    ngx_pool_t  *pool;
+
+    pool = ngx_create_pool(ngx_pagesize, ngx_cycle->log);
+    if (pool == NULL) {
+        return NGX_ERROR;
+    }
+
+    rc = NGX_OK;
+    capabilities = caller->capabilities;
+
+    if (capabilities.len == 0) {
+        rc = ngx_mcp_session_initialize(zone, caller->session, pool,
+                                        &initialize, NULL);
+        if (rc == NGX_OK) {
+            capabilities = ngx_mcp_json_get(&initialize, "capabilities");
+        }
+    }
+
+    if (rc == NGX_OK) {
+        params = ngx_mcp_json_get(text, "params");
+
+        if (!ngx_http_mcp_server_request_declared(&capabilities,
+                                                  caller->revision, method,
+                                                  &params))
+        {
+            rc = NGX_DECLINED;
+        }
+    }
+
+    ngx_destroy_pool(pool);
+
+    return rc;
 }
 
 

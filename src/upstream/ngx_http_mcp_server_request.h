@@ -20,11 +20,20 @@
 
 
 /*
+ * Return whether a client with these raw capabilities and this revision can be
+ * sent a server request of this method (ngx_mcp_method_e) with these raw
+ * params, and whether such params ask the client to visit a page.
+ */
+ngx_uint_t ngx_http_mcp_server_request_declared(ngx_str_t *capabilities,
+    ngx_uint_t revision, ngx_uint_t method, ngx_str_t *params);
+ngx_uint_t ngx_http_mcp_server_request_url(ngx_str_t *params);
+
+/*
  * Translates the message in ureq->x, which has a method, for the caller's
  * client.  NGX_OK: *out is the text to send; if *pool is not NULL, *out lies
  * in this pool, and the calling function destroys it.  NGX_DECLINED: the
  * message is not for the client; NGX_ERROR: it is a request that the client
- * cannot get, or no memory.
+ * cannot get or, in a session, declared no capability for, or no memory.
  */
 ngx_int_t ngx_http_mcp_server_request_to_client(
     ngx_http_mcp_upstream_request_t *ureq, ngx_mcp_caller_t *caller,
