@@ -173,4 +173,30 @@ my $e = gap($g);
 ok(exists $e->{json}{missed} && !defined $e->{json}{missed},
    'not all that is missing was for it');
 
+# an id that is not known: only the last event of the notice has an id, as a
+# client that is cut off before it has to be told again
+
+$s = $t->session;
+$s->call('resources/subscribe', { uri => "events://one/$_" }) for 'a', 'b';
+$f->wait_open('/feed');
+
+my $get = $s->open_get(last_event_id => 'bogus');
+my @notice;
+
+ok($get->event_where(sub {
+       push @notice, $_[0];
+       return ($_[0]{json}{params}{uri} || '') eq 'events://one/b';
+   }), 'the notice');
+is($notice[0]{event}, 'lagged', 'begins');
+cmp_ok(scalar(@notice), '>=', 3, 'and names what was subscribed to');
+is_deeply([ map { defined $_->{id} ? 1 : 0 } @notice ],
+          [ (0) x $#notice, 1 ], 'its last event alone has an id');
+
+$get->close;
+$get = $s->open_get(last_event_id => $notice[-1]{id});
+$f->say('/feed', note_of('after the notice'));
+is_deeply(until_text($get, 'after the notice'), [],
+          'which a client comes back with that knows of it');
+
+
 done_testing();

@@ -518,7 +518,11 @@ ngx_http_mcp_legacy_client_server_request(ngx_http_mcp_ctx_t *ctx,
 }
 
 
-/* begins the stream: from 2025-11-25 on, with an event that has only an id */
+/*
+ * Begins the stream: from 2025-11-25 on, with an event that has only an id.
+ * Before a gap that is about to be told, the client must not get this id: cut
+ * off then, it would come back with it, and never learn of the gap.
+ */
 
 static u_char *
 ngx_http_mcp_legacy_client_begin(ngx_http_mcp_stream_t *s, ngx_uint_t revision,
@@ -526,7 +530,7 @@ ngx_http_mcp_legacy_client_begin(ngx_http_mcp_stream_t *s, ngx_uint_t revision,
 {
     p = ngx_http_mcp_legacy_client_retry(p, s->conf->stream_retry);
 
-    if (revision >= NGX_MCP_2025_11_25) {
+    if (revision >= NGX_MCP_2025_11_25 && !s->lagged) {
         p = ngx_http_mcp_legacy_client_event(s, p);
         p = ngx_cpymem(p, "\n\n", 2);
     }

@@ -31,13 +31,23 @@ typedef struct {
 } ngx_http_mcp_frames_t;
 
 
-/* text that tells the client of a gap, in the scratch memory */
+/*
+ * Events that tell the client of a gap, composed in the scratch memory.  Only
+ * the last one has an event id: a client that is cut off before it comes back
+ * with an older id, and is told of the gap again.
+ */
 
 typedef struct {
     u_char       *start;
     u_char       *pos;
     u_char       *last;
-    ngx_uint_t    n;
+    ngx_uint_t    n;                      /* notifications so far */
+
+    const char   *type;                   /* the event that is composed when
+                                             another one or the end follows;
+                                             NULL: a notification */
+    ngx_str_t    *text;                   /* NULL: no such event */
+    ngx_str_t     uri;                    /* goes to the end of the text */
 } ngx_http_mcp_gap_t;
 
 
@@ -81,9 +91,11 @@ static ngx_int_t ngx_http_mcp_stream_next(ngx_http_mcp_streams_t *streams,
 static void ngx_http_mcp_stream_tick_handler(ngx_event_t *ev);
 static void ngx_http_mcp_stream_due(ngx_http_mcp_stream_t *s);
 static ngx_int_t ngx_http_mcp_stream_resync(ngx_http_mcp_stream_t *s,
-    ngx_http_mcp_gap_t *gap);
-static ngx_int_t ngx_http_mcp_gap_event(ngx_http_mcp_stream_t *s,
+    ngx_http_mcp_gap_t *gap, ngx_pool_t *pool);
+static ngx_int_t ngx_http_mcp_gap_add(ngx_http_mcp_stream_t *s,
     ngx_http_mcp_gap_t *gap, ngx_str_t *text, ngx_str_t *uri);
+static ngx_int_t ngx_http_mcp_gap_compose(ngx_http_mcp_stream_t *s,
+    ngx_http_mcp_gap_t *gap, ngx_uint_t last);
 static ngx_int_t ngx_http_mcp_gap_room(ngx_http_mcp_stream_t *s,
     ngx_http_mcp_gap_t *gap, size_t size);
 static ngx_int_t ngx_http_mcp_stream_lagged(ngx_http_mcp_stream_t *s,
@@ -1105,8 +1117,10 @@ ngx_http_mcp_stream_init_worker(ngx_mcp_zone_t *zone)
 static ngx_int_t
 ngx_http_mcp_stream_lagged(ngx_http_mcp_stream_t *s, size_t missed)
 {
-    u_char              *p;
+    u_char               buf[sizeof("{\"missed\":}") + NGX_SIZE_T_LEN];
     ngx_int_t            rc;
+    ngx_str_t            text;
+    ngx_pool_t          *pool;
     ngx_http_mcp_gap_t   gap;
 
     ngx_log_debug1(NGX_LOG_DEBUG_HTTP, s->connection->log, 0,
@@ -1114,22 +1128,30 @@ ngx_http_mcp_stream_lagged(ngx_http_mcp_stream_t *s, size_t missed)
 
     ngx_memzero(&gap, sizeof(ngx_http_mcp_gap_t));
 
-    rc = ngx_http_mcp_gap_room(s, &gap,
-                               sizeof("event: lagged\n{\"missed\":}\n\n")
-                               + NGX_HTTP_MCP_STREAM_ID + NGX_SIZE_T_LEN);
-
-    if (rc == NGX_OK && s->listen.len == 0) {
-        p = ngx_cpymem(gap.pos, "event: lagged\n",
-                       sizeof("event: lagged\n") - 1);
-        p = s->client->event(s, p);
-
-        gap.pos = missed == NGX_MCP_LOST_UNKNOWN
-                  ? ngx_sprintf(p, "{\"missed\":null}\n\n")
-                  : ngx_sprintf(p, "{\"missed\":%uz}\n\n", missed);
+    pool = ngx_create_pool(4096, s->connection->log);
+    if (pool == NULL) {
+        return NGX_ERROR;
     }
 
-    if (rc == NGX_OK && s->zs.channel == NGX_MCP_GENERAL_CHANNEL) {
-        rc = ngx_http_mcp_stream_resync(s, &gap);
+    if (s->listen.len == 0) {
+        text.data = buf;
+        text.len = (missed == NGX_MCP_LOST_UNKNOWN
+                    ? ngx_sprintf(buf, "{\"missed\":null}")
+                    : ngx_sprintf(buf, "{\"missed\":%uz}", missed))
+                   - buf;
+
+        gap.type = "event: lagged\n";
+        gap.text = &text;
+    }
+
+    rc = NGX_OK;
+
+    if (s->zs.channel == NGX_MCP_GENERAL_CHANNEL) {
+        rc = ngx_http_mcp_stream_resync(s, &gap, pool);
+    }
+
+    if (rc == NGX_OK) {
+        rc = ngx_http_mcp_gap_compose(s, &gap, 1);
     }
 
     if (rc == NGX_OK && gap.pos > gap.start) {
@@ -1138,77 +1160,103 @@ ngx_http_mcp_stream_lagged(ngx_http_mcp_stream_t *s, size_t missed)
 
     ngx_http_mcp_stream_count(s, gap.n);
 
-    return rc;
-}
-
-
-static ngx_int_t
-ngx_http_mcp_stream_resync(ngx_http_mcp_stream_t *s, ngx_http_mcp_gap_t *gap)
-{
-    ngx_int_t               rc;
-    ngx_str_t               uri;
-    ngx_uint_t              i;
-    ngx_pool_t             *pool;
-    ngx_mcp_list_change_t  *change;
-
-    for (change = ngx_mcp_list_changes; change->kinds; change++) {
-
-        if ((s->offered & change->offered)
-            && ngx_http_mcp_gap_event(s, gap, &change->notification, NULL)
-               != NGX_OK)
-        {
-            return NGX_ERROR;
-        }
-    }
-
-    pool = ngx_create_pool(4096, s->connection->log);
-    if (pool == NULL) {
-        return NGX_ERROR;
-    }
-
-    rc = NGX_OK;
-
-    for (i = 0;
-         rc == NGX_OK
-         && ngx_mcp_session_subscription(s->streams->zone, s->zs.session, i,
-                                         pool, &uri)
-            == NGX_OK;
-         i++)
-    {
-        rc = ngx_http_mcp_gap_event(s, gap, &ngx_http_mcp_gap_updated, &uri);
-    }
-
     ngx_destroy_pool(pool);
 
     return rc;
 }
 
 
-/* adds a notification; uri: if not NULL, it is put in at the end */
+static ngx_int_t
+ngx_http_mcp_stream_resync(ngx_http_mcp_stream_t *s, ngx_http_mcp_gap_t *gap,
+    ngx_pool_t *pool)
+{
+    ngx_str_t               uri;
+    ngx_uint_t              i;
+    ngx_mcp_list_change_t  *change;
+
+    ngx_str_null(&uri);
+
+    for (change = ngx_mcp_list_changes; change->kinds; change++) {
+
+        if ((s->offered & change->offered)
+            && ngx_http_mcp_gap_add(s, gap, &change->notification, &uri)
+               != NGX_OK)
+        {
+            return NGX_ERROR;
+        }
+    }
+
+    for (i = 0;
+         ngx_mcp_session_subscription(s->streams->zone, s->zs.session, i, pool,
+                                      &uri)
+         == NGX_OK;
+         i++)
+    {
+        if (ngx_http_mcp_gap_add(s, gap, &ngx_http_mcp_gap_updated, &uri)
+            != NGX_OK)
+        {
+            return NGX_ERROR;
+        }
+    }
+
+    return NGX_OK;
+}
+
+
+/* adds a notification; a uri goes to its end */
 
 static ngx_int_t
-ngx_http_mcp_gap_event(ngx_http_mcp_stream_t *s, ngx_http_mcp_gap_t *gap,
+ngx_http_mcp_gap_add(ngx_http_mcp_stream_t *s, ngx_http_mcp_gap_t *gap,
     ngx_str_t *text, ngx_str_t *uri)
+{
+    if (ngx_http_mcp_gap_compose(s, gap, 0) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    gap->type = NULL;
+    gap->text = text;
+    gap->uri = *uri;
+    gap->n++;
+
+    return NGX_OK;
+}
+
+
+/* composes the event that was added last, if there is one */
+
+static ngx_int_t
+ngx_http_mcp_gap_compose(ngx_http_mcp_stream_t *s, ngx_http_mcp_gap_t *gap,
+    ngx_uint_t last)
 {
     u_char  *p, *data;
     size_t   len;
 
-    len = NGX_HTTP_MCP_STREAM_ID + text->len + ngx_http_mcp_stream_tag(s)
-          + NGX_HTTP_MCP_STREAM_END;
-
-    if (uri) {
-        len += ngx_mcp_json_escaped_len(uri) + sizeof("}}") - 1;
+    if (gap->text == NULL) {
+        return NGX_OK;
     }
+
+    len = NGX_HTTP_MCP_STREAM_ID + gap->text->len
+          + ngx_http_mcp_stream_tag(s) + NGX_HTTP_MCP_STREAM_END
+          + sizeof("event: lagged\n") + sizeof("}}")
+          + ngx_mcp_json_escaped_len(&gap->uri);
 
     if (ngx_http_mcp_gap_room(s, gap, len) != NGX_OK) {
         return NGX_ERROR;
     }
 
-    data = s->client->event(s, gap->pos);
-    p = ngx_cpymem(data, text->data, text->len);
+    p = gap->pos;
 
-    if (uri) {
-        p = ngx_mcp_json_escape(p, uri);
+    if (gap->type) {
+        p = ngx_cpymem(p, gap->type, ngx_strlen(gap->type));
+    }
+
+    data = last ? s->client->event(s, p)
+                : ngx_cpymem(p, "data: ", sizeof("data: ") - 1);
+
+    p = ngx_cpymem(data, gap->text->data, gap->text->len);
+
+    if (gap->uri.len) {
+        p = ngx_mcp_json_escape(p, &gap->uri);
         *p++ = '}';
         *p++ = '}';
     }
@@ -1221,7 +1269,6 @@ ngx_http_mcp_gap_event(ngx_http_mcp_stream_t *s, ngx_http_mcp_gap_t *gap,
     *p++ = LF;
 
     gap->pos = p;
-    gap->n++;
 
     return NGX_OK;
 }
