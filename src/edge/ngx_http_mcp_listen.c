@@ -22,7 +22,7 @@
 
 
 /* ms for upstreams to accept subscriptions, and for feeds to be connected */
-#define NGX_HTTP_MCP_LISTEN_TIME  2000
+#define NGX_HTTP_MCP_LISTEN_TIME  5000
 
 
 /* a resource that is listened for */
