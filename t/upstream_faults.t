@@ -224,6 +224,16 @@ my @faults = (
 
 my %fault = map { $_->[0] => $_ } @faults;
 
+# what the client is told
+
+my %told = (
+    'HTML' => qr{content type "text/html"},
+    'text that is JSON' => qr{content type "text/plain"},
+    'no HTTP' => qr/not valid HTTP/,
+    'no JSON' => qr/not valid JSON/,
+    'a redirect' => qr/the upstream answered with HTTP status 302/,
+);
+
 sub tool {
     my ($r) = @_;
     return $fault{$r->{json}{params}{name}}[3]->($r);
@@ -461,6 +471,14 @@ server {
     location = /medium { mcp_endpoint zone=main; mcp_upstream up /_up;
                          mcp_message_limit 100k; }
 
+    location = /own    { mcp_endpoint zone=main;
+                         mcp_upstream own /_own protocol=rpc; }
+
+    location = /_own {
+        internal;
+        if ($mcp_method = tools/call) { return 403; }
+        proxy_pass http://kept/;
+    }
     location = /_rpc { internal; proxy_pass http://kept/; }
     location = /_up  { internal; proxy_pass http://127.0.0.1:%%UP%%/; }
     location = /_f   { internal; proxy_pass http://127.0.0.1:%%F%%/; }
@@ -492,6 +510,18 @@ sub quiet {
     my $j = $t->status;
     return !$j->{calls}{running} && !$j->{streams}{open}
            && !$j->{sessions}{live} && $j;
+}
+
+# nginx refuses by itself, in the location of the upstream
+
+{
+    my $s = $t->session(path => '/own');
+    my $r = $s->call('tools/call', { name => 'x' });
+
+    is($r->{http}{status}, 403, 'refused in the upstream location');
+    like($r->{error}{message}, qr/^no upstream was asked, nginx refused/,
+         'which the client is told');
+    $s->delete;
 }
 
 my $idle = wait_for { quiet() };
@@ -544,6 +574,9 @@ for my $kind (sort keys %kind) {
                 is(json_encode($j->{id}), json_encode($id), 'id as it was');
                 next;
             }
+
+            like($j->{error}{message}, $told{$name},
+                 "$kind, $what, $name: message") if $told{$name};
 
             is($j->{error}{code}, $code, "$kind, $what, $name: code")
                 or diag($r->{body});

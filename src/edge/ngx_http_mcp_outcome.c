@@ -9,6 +9,7 @@
 #include <ngx_http.h>
 #include "ngx_http_mcp_module.h"
 #include "ngx_http_mcp_edge.h"
+#include "ngx_http_mcp_failure.h"
 #include "ngx_http_mcp_header_iter.h"
 #include "ngx_mcp_splice.h"
 
@@ -21,6 +22,9 @@
 static ngx_uint_t ngx_http_mcp_outcome_error(ngx_http_request_t *r,
     ngx_http_mcp_exchange_t *x, ngx_http_mcp_outcome_e outcome,
     ngx_int_t *code, ngx_str_t *message);
+static void ngx_http_mcp_outcome_why(ngx_http_request_t *r,
+    ngx_http_mcp_exchange_t *x, ngx_http_mcp_outcome_e outcome,
+    ngx_str_t *message);
 static ngx_uint_t ngx_http_mcp_outcome_status(ngx_http_request_t *r,
     ngx_http_mcp_exchange_t *x, ngx_int_t *code, ngx_str_t *message);
 static ngx_int_t ngx_http_mcp_outcome_data(ngx_http_request_t *r,
@@ -74,11 +78,27 @@ ngx_http_mcp_outcome_error(ngx_http_request_t *r, ngx_http_mcp_exchange_t *x,
                              "its result or error");
         break;
 
-    default:
-        ngx_str_set(message, "the upstream's answer is not valid");
+    default: /* NGX_HTTP_MCP_BAD */
+        ngx_http_mcp_outcome_why(r, x, outcome, message);
     }
 
     return NGX_HTTP_BAD_GATEWAY;
+}
+
+
+static void
+ngx_http_mcp_outcome_why(ngx_http_request_t *r, ngx_http_mcp_exchange_t *x,
+    ngx_http_mcp_outcome_e outcome, ngx_str_t *message)
+{
+    ngx_str_t  none;
+
+    ngx_str_null(&none);
+
+    if (ngx_http_mcp_failure_why(x, outcome, &none, r->pool, message)
+        != NGX_OK)
+    {
+        ngx_str_null(message);
+    }
 }
 
 
@@ -107,16 +127,7 @@ ngx_http_mcp_outcome_status(ngx_http_request_t *r, ngx_http_mcp_exchange_t *x,
         return x->status == NGX_HTTP_GATEWAY_TIME_OUT ? x->status : status;
     }
 
-    message->data = ngx_pnalloc(r->pool, NGX_INT_T_LEN + 64);
-    if (message->data == NULL) {
-        ngx_str_null(message);
-        return status;
-    }
-
-    message->len = ngx_sprintf(message->data,
-                               "the upstream answered with HTTP status %ui",
-                               x->status)
-                   - message->data;
+    ngx_http_mcp_outcome_why(r, x, NGX_HTTP_MCP_STATUS, message);
 
     switch (x->status) {
 

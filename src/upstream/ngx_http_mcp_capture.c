@@ -78,7 +78,10 @@ ngx_http_mcp_capture_header(ngx_http_mcp_exchange_t *x, ngx_http_request_t *r)
 
     if (x->status < NGX_HTTP_OK) {
         ngx_log_error(x->level, r->connection->log, 0,
-                      "mcp upstream \"%V\" answered with status %ui",
+                      x->status ? "mcp upstream \"%V\" answered with status "
+                                  "%ui"
+                                : "mcp upstream \"%V\" answered with bytes "
+                                  "that are not HTTP",
                       &x->name, x->status);
 
         ngx_http_mcp_capture_stop(x, NGX_HTTP_MCP_BAD);

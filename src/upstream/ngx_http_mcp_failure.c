@@ -17,9 +17,6 @@
 #define NGX_HTTP_MCP_FAILURE_TEXT  200
 
 
-static ngx_int_t ngx_http_mcp_failure_why(ngx_http_mcp_exchange_t *x,
-    ngx_http_mcp_outcome_e outcome, ngx_str_t *answer, ngx_pool_t *pool,
-    ngx_str_t *why);
 static ngx_int_t ngx_http_mcp_failure_compose(ngx_http_mcp_exchange_t *x,
     ngx_http_mcp_outcome_e outcome, ngx_str_t *answer, ngx_pool_t *pool,
     ngx_str_t *why);
@@ -143,7 +140,7 @@ ngx_http_mcp_failure(ngx_http_mcp_exchange_t *x,
 }
 
 
-static ngx_int_t
+ngx_int_t
 ngx_http_mcp_failure_why(ngx_http_mcp_exchange_t *x,
     ngx_http_mcp_outcome_e outcome, ngx_str_t *answer, ngx_pool_t *pool,
     ngx_str_t *why)

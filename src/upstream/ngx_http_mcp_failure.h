@@ -44,6 +44,11 @@ ngx_int_t ngx_http_mcp_failure(ngx_http_mcp_exchange_t *x,
     ngx_http_mcp_outcome_e outcome, ngx_str_t *answer, ngx_pool_t *pool,
     ngx_http_mcp_failure_t *failure);
 
+/* sets *why to the sentence alone; NGX_OK or NGX_ERROR */
+ngx_int_t ngx_http_mcp_failure_why(ngx_http_mcp_exchange_t *x,
+    ngx_http_mcp_outcome_e outcome, ngx_str_t *answer, ngx_pool_t *pool,
+    ngx_str_t *why);
+
 /* whether nginx answered by itself, and nothing went to a server */
 ngx_uint_t ngx_http_mcp_failure_here(ngx_http_mcp_exchange_t *x);
 
