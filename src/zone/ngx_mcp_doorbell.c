@@ -247,6 +247,7 @@ void
 ngx_mcp_worker_ring_keys_locked(ngx_mcp_zone_t *zone, ngx_uint_t worker,
     ngx_uint_t bits, uint64_t keys)
 {
+    ngx_mcp_doorbell_t   *bell;
     ngx_mcp_worker_sh_t  *w;
 
     if (worker >= zone->sh->slots) {
@@ -260,7 +261,13 @@ ngx_mcp_worker_ring_keys_locked(ngx_mcp_zone_t *zone, ngx_uint_t worker,
         w->keys |= keys;
     }
 
-    if (w->rung || w->state != NGX_MCP_WORKER_LIVE) {
+    /* a process without a socket leaves the datagram to the next one */
+
+    bell = zone->doorbell;
+
+    if (w->rung || w->state != NGX_MCP_WORKER_LIVE
+        || bell == NULL || bell->connection == NULL)
+    {
         return;
     }
 

@@ -4653,7 +4653,7 @@ doorbell_tests(void)
 {
     ngx_cycle_t        cycle;
     ngx_mcp_ref_t      ref;
-    ngx_mcp_zone_t     other;
+    ngx_mcp_zone_t     other, master;
     ngx_connection_t  *c;
     ngx_mcp_stream_t   st;
 
@@ -4693,6 +4693,28 @@ doorbell_tests(void)
     say(ref, "x");
     env_posted();
     ok(heard.streams == 1 && heard.local == 34, "a worker hears itself");
+
+    /* one dies, and a process without a socket is the next to take the lock */
+
+    env_stream_open(&other, ref, 0, NULL, 0, 35, &st);
+    c->read->handler(c->read);
+    env_posted();
+
+    master = zone;
+    master.worker = NGX_MCP_NO_WORKER;
+    master.doorbell = NULL;
+    env_half_end(&zone, ref);
+    ngx_mcp_zone_lock(&master);
+    ngx_mcp_zone_unlock(&master);
+    ok(zone.sh->noted == 0 && recv(c->fd, big, 1, 0) == -1,
+       "no bell is rung by the master");
+
+    listen_again();
+    say(ref, "z");
+    ok(recv(c->fd, big, 1, MSG_PEEK) == 0, "but by the next worker");
+    ngx_mcp_slot(&zone, other.worker)->bits = 0;
+    c->read->handler(c->read);
+    ok(heard.streams == 1 && heard.local == 35, "which the other hears");
 
     ok(c->idle, "nginx closes it when it quits");
     c->close = 1;
