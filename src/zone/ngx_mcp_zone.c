@@ -11,11 +11,10 @@
 
 static void ngx_mcp_zone_attach(ngx_mcp_zone_t *zone);
 static uint32_t ngx_mcp_zone_layout(ngx_mcp_schema_t *schema);
-static void ngx_mcp_zone_clear(ngx_mcp_zone_t *zone, size_t size,
+static ngx_int_t ngx_mcp_zone_clear(ngx_mcp_zone_t *zone, size_t size,
     ngx_uint_t workers);
 static ngx_uint_t ngx_mcp_zone_slots(ngx_uint_t workers);
 static ngx_int_t ngx_mcp_zone_reuse(ngx_mcp_zone_t *zone, ngx_uint_t workers);
-static void ngx_mcp_zone_random(void *dst, size_t len);
 static void ngx_mcp_zone_recover_locked(ngx_mcp_zone_t *zone);
 static void ngx_mcp_zone_empty_locked(ngx_mcp_zone_t *zone);
 static ngx_uint_t ngx_mcp_zone_spin(ngx_shmtx_t *mutex);
@@ -57,9 +56,8 @@ ngx_mcp_zone_init(ngx_mcp_zone_t *zone, ngx_mcp_schema_t *schema,
         schema->outdated(zone);
 
         size = (size_t) sh->size;
-        ngx_mcp_zone_clear(zone, size, workers);
 
-        return NGX_OK;
+        return ngx_mcp_zone_clear(zone, size, workers);
     }
 
     shpool->log_nomem = 0;
@@ -88,9 +86,7 @@ ngx_mcp_zone_init(ngx_mcp_zone_t *zone, ngx_mcp_schema_t *schema,
     zone->sh = sh;
     shpool->data = sh;
 
-    ngx_mcp_zone_clear(zone, size, workers);
-
-    return NGX_OK;
+    return ngx_mcp_zone_clear(zone, size, workers);
 }
 
 
@@ -217,12 +213,20 @@ ngx_mcp_zone_layout(ngx_mcp_schema_t *schema)
 }
 
 
-static void
+static ngx_int_t
 ngx_mcp_zone_clear(ngx_mcp_zone_t *zone, size_t size, ngx_uint_t workers)
 {
     size_t              left, used;
     uint32_t            buckets;
+    uint64_t            random[3];
     ngx_mcp_zone_sh_t  *sh;
+
+    if (ngx_mcp_random(random, sizeof(random)) != NGX_OK) {
+        ngx_log_error(NGX_LOG_EMERG, zone->log, ngx_errno,
+                      "getrandom() for the key of mcp zone \"%V\" failed",
+                      &zone->name);
+        return NGX_ERROR;
+    }
 
     sh = zone->sh;
     left = size - sizeof(ngx_mcp_zone_sh_t);
@@ -263,8 +267,8 @@ ngx_mcp_zone_clear(ngx_mcp_zone_t *zone, size_t size, ngx_uint_t workers)
     sh->mask = buckets - 1;
     sh->watermark = 1;
 
-    ngx_mcp_zone_random(sh->key, sizeof(sh->key));
-    ngx_mcp_zone_random(&sh->generation, sizeof(sh->generation));
+    ngx_memcpy(sh->key, random, sizeof(sh->key));
+    sh->generation = (uint32_t) random[2];
 
     sh->version = zone->schema->version;
     sh->layout = ngx_mcp_zone_layout(zone->schema);
@@ -280,6 +284,8 @@ ngx_mcp_zone_clear(ngx_mcp_zone_t *zone, size_t size, ngx_uint_t workers)
 
     ngx_mcp_barrier();
     sh->magic = NGX_MCP_ZONE_MAGIC;
+
+    return NGX_OK;
 }
 
 
@@ -318,24 +324,6 @@ ngx_mcp_zone_empty_locked(ngx_mcp_zone_t *zone)
 
     zone->schema->clear(zone);
     ngx_memzero(sh->buckets, ((size_t) sh->mask + 1) * sizeof(uint32_t));
-}
-
-
-static void
-ngx_mcp_zone_random(void *dst, size_t len)
-{
-    u_char  *p;
-    size_t   i;
-
-    if (ngx_mcp_random(dst, len) == NGX_OK) {
-        return;
-    }
-
-    p = dst;
-
-    for (i = 0; i < len; i++) {
-        p[i] = (u_char) (ngx_random() >> 8);
-    }
 }
 
 

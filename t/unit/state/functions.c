@@ -10,6 +10,9 @@
 #include "ngx_mcp_provider.h"
 #include "ngx_mcp_state_file.h"
 #include "ngx_mcp_save.h"
+#include "ngx_mcp_id.h"
+
+#include <sys/syscall.h>
 
 
 #define ZONE_SIZE  (4 * 1024 * 1024)
@@ -576,6 +579,52 @@ farewell_tests(void)
     ok(heard.pending_deletes == i, "all of them");
 
     stop("farewell");
+}
+
+
+/* the system's random bytes, or none */
+
+static ngx_uint_t  no_random;
+
+
+ssize_t
+getrandom(void *buf, size_t len, unsigned int flags)
+{
+    if (no_random) {
+        errno = EAGAIN;
+        return -1;
+    }
+
+    return syscall(SYS_getrandom, buf, len, flags);
+}
+
+
+static void
+random_tests(void)
+{
+    ngx_mcp_ref_t   ref;
+    ngx_mcp_zone_t  again;
+
+    start(ZONE_SIZE);
+
+    ref = session("e", "t");
+    again = zone;
+    no_random = 1;
+
+    while (ngx_mcp_random(big, 16) == NGX_OK) { /* void */ }
+
+    zone.sh->layout++;
+    ok(ngx_mcp_state_init(&again, 1, 1) == NGX_ERROR && env_alerts == 1,
+       "no zone without a random key");
+    zone.sh->layout--;
+
+    no_random = 0;
+    env_alerts = 0;
+
+    ok(ngx_mcp_session_gets(&zone, ref) == 0 && env_check(&zone) == 0,
+       "the zone that was there is not emptied");
+
+    stop("random");
 }
 
 
@@ -6085,6 +6134,7 @@ main(void)
     share_own_tests();
     share_lease_tests();
     zone_tests();
+    random_tests();
     session_tests();
     limit_tests();
     subscription_tests();
