@@ -1127,12 +1127,7 @@ ngx_int_t
 ngx_mcp_topic_exists(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
     ngx_str_t *tenant, ngx_str_t *uri)
 {
-    volatile uint32_t  *count;
-
-    count = &zone->root->uris[ngx_mcp_topic_place(zone, uri)];
-
-    return *count ? ngx_mcp_topic_search(zone, endpoint, tenant, uri, 0)
-                  : NGX_DECLINED;
+    return ngx_mcp_topic_search(zone, endpoint, tenant, uri, 0);
 }
 
 
@@ -1143,8 +1138,15 @@ ngx_mcp_topic_search(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
     ngx_int_t            rc;
     ngx_uint_t           i;
     ngx_mcp_groups_t     groups;
+    volatile uint32_t   *count;
     ngx_mcp_group_sh_t  *g;
     ngx_mcp_topic_sh_t  *t;
+
+    count = &zone->root->uris[ngx_mcp_topic_place(zone, uri)];
+
+    if (*count == 0) {
+        return NGX_DECLINED;
+    }
 
     rc = NGX_AGAIN;
 

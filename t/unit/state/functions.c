@@ -4162,6 +4162,16 @@ many_tests(void)
 }
 
 
+static ngx_uint_t  unlocks;
+
+
+static void
+count_unlocks(void)
+{
+    unlocks++;
+}
+
+
 /*
  * Tenants that asked for a kind get an event; among many tenants, they are
  * looked for in turns.
@@ -4204,6 +4214,14 @@ asked_tests(void)
         if (i == 100) {
             ok(ngx_mcp_topic_exists(&zone, &endpoint, NULL, &t.uri)
                == NGX_DECLINED, "none has it");
+
+            unlocks = 0;
+            env_unlocked = count_unlocks;
+            ok(ngx_mcp_topic_wanted(&zone, &endpoint, NULL, &t.uri)
+               == NGX_DECLINED && unlocks == 0,
+               "so that none is searched for readers of it");
+            env_unlocked = NULL;
+
             ok(ngx_mcp_outbox_send(&zone, &post) == NGX_OK
                && zone.sh->used[NGX_MCP_ITEM] == 0, "few are examined at once");
         }
