@@ -9,8 +9,10 @@
 
 static ngx_mcp_audience_sh_t *ngx_mcp_audience_lookup_locked(
     ngx_mcp_zone_t *zone, ngx_mcp_audience_t *a);
-static void ngx_mcp_audience_bound_locked(ngx_mcp_zone_t *zone,
-    ngx_str_t *endpoint, ngx_uint_t max);
+static void ngx_mcp_audience_bound(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
+    ngx_uint_t max);
+static ngx_int_t ngx_mcp_audience_next_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_audience_walk_t *walk);
 static ngx_int_t ngx_mcp_audience_sync_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t ref, ngx_mcp_sources_t *sources);
 static void ngx_mcp_audience_layout_locked(ngx_mcp_zone_t *zone,
@@ -27,6 +29,10 @@ static void ngx_mcp_audience_changed_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_audience_sh_t *aud, ngx_mcp_part_sh_t *p, ngx_uint_t kinds);
 static ngx_uint_t ngx_mcp_audience_matches(ngx_mcp_zone_t *zone,
     ngx_mcp_audience_sh_t *a, ngx_str_t *endpoint, ngx_str_t *tenant);
+
+
+/* audiences examined under one hold of the lock */
+#define NGX_MCP_AUDIENCE_STEPS  64
 
 
 #define ngx_mcp_audience_hash(group, key)                                     \
@@ -54,14 +60,18 @@ ngx_mcp_audience_get(ngx_mcp_zone_t *zone, ngx_mcp_audience_t *a,
 
     ngx_mcp_zone_lock(zone);
 
+    if (ngx_mcp_audience_lookup_locked(zone, a) == NULL) {
+        ngx_mcp_zone_unlock(zone);
+        ngx_mcp_audience_bound(zone, &a->endpoint, max);
+        ngx_mcp_zone_lock(zone);
+    }
+
     aud = ngx_mcp_audience_lookup_locked(zone, a);
 
     if (aud) {
         *ref = ngx_mcp_ref(zone, aud);
         goto found;
     }
-
-    ngx_mcp_audience_bound_locked(zone, &a->endpoint, max);
 
     if (ngx_mcp_stage_reserve_locked(zone, &stage) != NGX_OK) {
         ngx_mcp_zone_unlock(zone);
@@ -541,39 +551,61 @@ ngx_mcp_audience_matches(ngx_mcp_zone_t *zone, ngx_mcp_audience_sh_t *a,
 }
 
 
-/* drops an audience at the limit: one without sessions, else the least used */
+/*
+ * Drops audiences at the limit: those without sessions first, then those that
+ * were unused for longest.  Two at most, if there were too many before.
+ */
 
 static void
-ngx_mcp_audience_bound_locked(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
+ngx_mcp_audience_bound(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
     ngx_uint_t max)
 {
-    uint32_t                n;
-    ngx_uint_t              count;
-    ngx_mcp_audience_sh_t  *a, *victim;
+    uint64_t                  asked;
+    ngx_int_t                 rc;
+    ngx_uint_t                i, count, unused;
+    ngx_mcp_ref_t             victim;
+    ngx_mcp_audience_sh_t    *a;
+    ngx_mcp_audience_walk_t   walk;
 
-    count = 0;
-    victim = NULL;
+    for (i = 0; i < 2; i++) {
+        ngx_memzero(&victim, sizeof(ngx_mcp_ref_t));
+        ngx_memzero(&walk, sizeof(ngx_mcp_audience_walk_t));
+        walk.endpoint = endpoint;
 
-    for (n = zone->root->audiences.head; n; n = a->rec.links.next) {
-        a = ngx_mcp_block(zone, n);
+        count = 0;
+        asked = 0;
+        unused = 0;
 
-        if (!ngx_mcp_audience_matches(zone, a, endpoint, NULL)) {
-            continue;
+        do {
+            ngx_mcp_zone_lock(zone);
+
+            rc = ngx_mcp_audience_next_locked(zone, &walk);
+
+            if (rc == NGX_OK) {
+                a = ngx_mcp_block(zone, walk.ref.block);
+
+                if (count++ == 0 || (a->members == 0) > unused
+                    || ((a->members == 0) == unused && a->asked < asked))
+                {
+                    victim = walk.ref;
+                    asked = a->asked;
+                    unused = (a->members == 0);
+                }
+            }
+
+            ngx_mcp_zone_unlock(zone);
+
+        } while (rc != NGX_DONE);
+
+        if (count < max) {
+            return;
         }
 
-        count++;
+        ngx_mcp_audience_drop(zone, victim, 0);
 
-        if (victim == NULL
-            || (a->members == 0) > (victim->members == 0)
-            || ((a->members == 0) == (victim->members == 0)
-                && a->asked < victim->asked))
-        {
-            victim = a;
+        if (count == max) {
+            return;
         }
-    }
-
-    if (count >= max && victim) {
-        ngx_mcp_audience_drop_locked(zone, victim);
     }
 }
 
@@ -583,54 +615,74 @@ ngx_mcp_audience_next(ngx_mcp_zone_t *zone, ngx_mcp_audience_walk_t *walk,
     ngx_pool_t *pool, ngx_mcp_audience_t *a)
 {
     size_t                  from;
-    uint32_t                n;
     ngx_int_t               rc;
     ngx_mcp_audience_sh_t  *aud;
 
-    rc = NGX_DONE;
+    do {
+        ngx_mcp_zone_lock(zone);
 
-    ngx_mcp_zone_lock(zone);
+        rc = ngx_mcp_audience_next_locked(zone, walk);
 
-    for (n = zone->root->audiences.head; n; n = aud->rec.links.next) {
-        aud = ngx_mcp_block(zone, n);
+        if (rc == NGX_OK && a) {
+            aud = ngx_mcp_block(zone, walk->ref.block);
+            from = aud->endpoint_len + aud->tenant_len;
 
-        if (aud->number <= walk->number
-            || !ngx_mcp_audience_matches(zone, aud, walk->endpoint,
-                                         walk->tenant))
-        {
-            continue;
+            if (ngx_mcp_text_copy(zone, aud, 0, aud->endpoint_len, pool,
+                                  &a->endpoint)
+                != NGX_OK
+                || ngx_mcp_text_copy(zone, aud, aud->endpoint_len,
+                                     aud->tenant_len, pool, &a->tenant)
+                   != NGX_OK
+                || ngx_mcp_text_copy(zone, aud, from, aud->rec.len - from,
+                                     pool, &a->key)
+                   != NGX_OK)
+            {
+                rc = NGX_ERROR;
+            }
         }
 
-        walk->number = aud->number;
-        walk->ref = ngx_mcp_ref(zone, aud);
+        ngx_mcp_zone_unlock(zone);
 
-        rc = NGX_OK;
-
-        if (a == NULL) {
-            break;
-        }
-
-        from = aud->endpoint_len + aud->tenant_len;
-
-        if (ngx_mcp_text_copy(zone, aud, 0, aud->endpoint_len, pool,
-                              &a->endpoint)
-            != NGX_OK
-            || ngx_mcp_text_copy(zone, aud, aud->endpoint_len, aud->tenant_len,
-                                 pool, &a->tenant)
-               != NGX_OK
-            || ngx_mcp_text_copy(zone, aud, from, aud->rec.len - from, pool,
-                                 &a->key)
-               != NGX_OK)
-        {
-            rc = NGX_ERROR;
-        }
-
-        break;
-    }
-
-    ngx_mcp_zone_unlock(zone);
+    } while (rc == NGX_AGAIN);
 
     return rc;
+}
+
+
+/*
+ * NGX_OK: walk->ref is the next audience; NGX_DONE: there are no more;
+ * NGX_AGAIN: those examined under this hold of the lock do not match.
+ */
+
+static ngx_int_t
+ngx_mcp_audience_next_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_audience_walk_t *walk)
+{
+    uint32_t                n;
+    ngx_uint_t              i;
+    ngx_mcp_audience_sh_t  *a;
+
+    for (i = 0; i < NGX_MCP_AUDIENCE_STEPS; i++) {
+
+        a = ngx_mcp_record(zone, walk->ref, NGX_MCP_AUDIENCE);
+        n = a ? a->rec.links.next : zone->root->audiences.head;
+
+        if (n == 0) {
+            return NGX_DONE;
+        }
+
+        a = ngx_mcp_block(zone, n);
+        walk->ref = ngx_mcp_ref(zone, a);
+
+        if (a->number > walk->number
+            && ngx_mcp_audience_matches(zone, a, walk->endpoint, walk->tenant))
+        {
+            walk->number = a->number;
+            return NGX_OK;
+        }
+    }
+
+    return NGX_AGAIN;
 }
 
 

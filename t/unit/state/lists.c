@@ -385,6 +385,57 @@ member_tests(void)
 }
 
 
+static ngx_uint_t  unlocks;
+
+
+static void
+count_unlocks(void)
+{
+    unlocks++;
+}
+
+
+/* a walk examines few audiences under one hold of the lock */
+
+static void
+walk_tests(void)
+{
+    char                     key[16];
+    ngx_str_t                other;
+    ngx_uint_t               i;
+    ngx_mcp_audience_walk_t  walk;
+
+    env_zone_free(&zone);
+    env_zone(&zone, 4 * 1024 * 1024);
+    ngx_mcp_worker_claim(&zone, (u_char *) "0123456789abcdef");
+
+    for (i = 0; i < 200; i++) {
+        snprintf(key, sizeof(key), "%u", (unsigned) i);
+        (void) audience("t", key, 1000);
+    }
+
+    memset(&walk, 0, sizeof(walk));
+    other = env_str("other");
+    walk.endpoint = &other;
+
+    unlocks = 0;
+    env_unlocked = count_unlocks;
+    ok(ngx_mcp_audience_next(&zone, &walk, NULL, NULL) == NGX_DONE
+       && unlocks > 2, "the lock is given back in a walk over others");
+
+    unlocks = 0;
+    (void) audience("t", "new", 1000);
+    ok(unlocks > 2 && known("t", "0"), "or in a search for one to drop");
+
+    env_unlocked = NULL;
+
+    (void) audience("t", "last", 150);
+    ok(!known("t", "0") && !known("t", "1") && known("t", "2"),
+       "a smaller limit drops two for a new one");
+    ok(env_check(&zone) == 0, "the zone is sound");
+}
+
+
 static void
 bound_tests(void)
 {
@@ -787,6 +838,7 @@ main(void)
     life_tests();
     member_tests();
     bound_tests();
+    walk_tests();
     part_tests();
     passed_tests();
 
