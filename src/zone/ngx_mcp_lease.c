@@ -915,15 +915,17 @@ ngx_mcp_lease_info(ngx_mcp_zone_t *zone, ngx_uint_t n, ngx_pool_t *pool,
     ngx_int_t            rc;
     ngx_mcp_lease_sh_t  *l;
 
-    l = NULL;
-
     ngx_mcp_zone_lock(zone);
 
-    for (i = zone->sh->leases.head; i; i = l->rec.links.next) {
-        l = ngx_mcp_block(zone, i);
+    l = n ? ngx_mcp_record(zone, info->ref, NGX_MCP_LEASE) : NULL;
 
-        if (n-- == 0) {
-            break;
+    if (l) {
+        i = l->rec.links.next;
+
+    } else {
+        for (i = zone->sh->leases.head; i && n; n--) {
+            l = ngx_mcp_block(zone, i);
+            i = l->rec.links.next;
         }
     }
 
@@ -932,6 +934,9 @@ ngx_mcp_lease_info(ngx_mcp_zone_t *zone, ngx_uint_t n, ngx_pool_t *pool,
         return NGX_DECLINED;
     }
 
+    l = ngx_mcp_block(zone, i);
+
+    info->ref = ngx_mcp_ref(zone, l);
     info->holder = 0;
     info->held = 0;
     info->silent = l->last ? ngx_current_msec - (ngx_msec_t) l->last : 0;

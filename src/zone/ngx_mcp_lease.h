@@ -198,11 +198,13 @@ ngx_uint_t ngx_mcp_lease_newer(ngx_mcp_zone_t *zone);
 
 
 /*
- * The n-th lease, the oldest first, for mcp_status.  NGX_OK; NGX_DECLINED:
- * there are not so many; NGX_ERROR: no memory.
+ * A walk over the leases, the oldest first, for mcp_status: n counts from 0,
+ * and info is that of the lease before.  NGX_OK: info is that of the next
+ * lease; NGX_DECLINED: there are no more; NGX_ERROR: no memory.
  */
 
 typedef struct {
+    ngx_mcp_ref_t           ref;
     ngx_str_t               key;
     ngx_pid_t               holder;       /* 0: nobody */
     ngx_msec_t              held;         /* ms since it was claimed */

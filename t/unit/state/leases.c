@@ -973,6 +973,43 @@ left_tests(void)
 }
 
 
+static void
+info_tests(void)
+{
+    ngx_mcp_lease_info_t  info;
+
+    start();
+
+    ok(want("a") == NGX_OK && want("b") == NGX_OK && want("c") == NGX_OK
+       && want("d") == NGX_OK, "four leases");
+
+    ok(ngx_mcp_lease_info(&zone, 0, pool, &info) == NGX_OK
+       && is(&info.key, "a")
+       && ngx_mcp_lease_info(&zone, 1, pool, &info) == NGX_OK
+       && is(&info.key, "b"), "one after the other");
+
+    ngx_mcp_zone_lock(&zone);
+    ngx_mcp_lease_drop_locked(&zone,
+                              ngx_mcp_block(&zone, zone.sh->leases.head));
+    ngx_mcp_zone_unlock(&zone);
+
+    ok(ngx_mcp_lease_info(&zone, 2, pool, &info) == NGX_OK
+       && is(&info.key, "c"), "none is left out as one ends meanwhile");
+
+    ngx_mcp_zone_lock(&zone);
+    ngx_mcp_lease_drop_locked(&zone,
+                              ngx_mcp_block(&zone, info.ref.block));
+    ngx_mcp_zone_unlock(&zone);
+
+    ok(ngx_mcp_lease_info(&zone, 1, pool, &info) == NGX_OK
+       && is(&info.key, "d")
+       && ngx_mcp_lease_info(&zone, 2, pool, &info) == NGX_DECLINED,
+       "by number if the one before ended");
+
+    stop("infos");
+}
+
+
 int
 main(void)
 {
@@ -980,6 +1017,7 @@ main(void)
     left_tests();
     await_tests();
     holder_tests();
+    info_tests();
     epoch_tests();
     overlap_tests();
     chain_tests();
