@@ -365,15 +365,11 @@ void ngx_mcp_subscriber_wake_locked(ngx_mcp_zone_t *zone,
 ngx_mcp_subscription_sh_t *ngx_mcp_subscriber_find_locked(
     ngx_mcp_zone_t *zone, ngx_mcp_subscriber_sh_t *sb, uint64_t uri);
 
-/* add and remove a subscription; remove leaves the filter as it is ... */
+/* add and remove a subscription */
 void ngx_mcp_subscriber_add_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_subscriber_sh_t *sb, ngx_mcp_subscription_sh_t *sub);
 void ngx_mcp_subscriber_remove_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_subscriber_sh_t *sb, ngx_mcp_subscription_sh_t *sub);
-
-/* ... and this makes the filter of the subscriptions that are left */
-void ngx_mcp_subscriber_filter_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_subscriber_sh_t *sb);
 
 
 /* topics */

@@ -30,7 +30,7 @@
 
 
 /* the layout of the records; a zone of another version is emptied */
-#define NGX_MCP_STATE_VERSION 26
+#define NGX_MCP_STATE_VERSION 27
 
 /*
  * Lists of idle sessions.  The timeouts of the sessions in list n have n
@@ -190,7 +190,6 @@ typedef struct {
     ngx_mcp_cursor_t        delivered;    /* position */
     uint64_t                identity;     /* hash */
     uint64_t                audience;     /* hash of the list key */
-    uint64_t                bloom;        /* of subscriptions */
     ngx_mcp_list_sh_t       subscriptions;
     uint32_t                nsubscriptions;
     uint32_t                group;        /* it reads the logs of the group and

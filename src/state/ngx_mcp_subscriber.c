@@ -8,7 +8,6 @@
 #include "ngx_mcp_subscriber.h"
 
 
-static uint64_t ngx_mcp_bloom(uint64_t hash);
 static uint32_t ngx_mcp_subscriber_hash(uint32_t block, uint64_t uri);
 
 
@@ -253,13 +252,6 @@ ngx_mcp_stream_prefetch(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
 }
 
 
-static uint64_t
-ngx_mcp_bloom(uint64_t hash)
-{
-    return (1ULL << (hash & 63)) | (1ULL << ((hash >> 6) & 63));
-}
-
-
 /* block: that of the owner, of which the subscriber is a part */
 
 static uint32_t
@@ -274,15 +266,9 @@ ngx_mcp_subscriber_find_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_subscriber_sh_t *sb, uint64_t uri)
 {
     uint32_t                    n;
-    uint64_t                    bits;
     ngx_mcp_subscription_sh_t  *sub;
 
     n = ngx_mcp_number(zone, sb);
-    bits = ngx_mcp_bloom(uri);
-
-    if ((sb->bloom & bits) != bits) {
-        return NULL;
-    }
 
     for (sub = ngx_mcp_hash_first_locked(zone, NGX_MCP_SUBSCRIPTION,
                                          ngx_mcp_subscriber_hash(n, uri));
@@ -311,7 +297,6 @@ ngx_mcp_subscriber_add_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_list_append(zone, &sb->subscriptions, ngx_mcp_number(zone, sub),
                         NGX_MCP_LINKS);
     sb->nsubscriptions++;
-    sb->bloom |= ngx_mcp_bloom(sub->uri);
 
     /*
      * Wakes the stream now, so that its worker knows the want before the
@@ -332,30 +317,4 @@ ngx_mcp_subscriber_remove_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_list_remove(zone, &sb->subscriptions, ngx_mcp_number(zone, sub),
                         NGX_MCP_LINKS);
     sb->nsubscriptions--;
-}
-
-
-void
-ngx_mcp_subscriber_filter_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_subscriber_sh_t *sb)
-{
-    uint32_t                    n;
-    uint64_t                    bloom;
-    ngx_mcp_subscription_sh_t  *sub;
-
-    bloom = 0;
-
-    /* many subscriptions would set all bits anyway */
-
-    if (sb->nsubscriptions > 64) {
-        return;
-    }
-
-    for (n = sb->subscriptions.head; n; n = sub->rec.links.next) {
-        sub = ngx_mcp_block(zone, n);
-        bloom |= ngx_mcp_bloom(sub->uri);
-    }
-
-    ngx_mcp_touch(zone, &sb->bloom);
-    sb->bloom = bloom;
 }

@@ -187,7 +187,6 @@ ngx_mcp_session_unsubscribe(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     rc = sub->interest.block ? NGX_DONE : NGX_OK;
 
     ngx_mcp_subscription_drop_locked(zone, sb, sub);
-    ngx_mcp_subscriber_filter_locked(zone, sb);
 
     ngx_mcp_zone_unlock(zone);
 
