@@ -25,8 +25,6 @@
     ((g)->sessions || (g)->pending_deletes || (g)->shared || (g)->groups)
 
 
-static ngx_int_t ngx_mcp_groups_next(ngx_mcp_zone_t *zone,
-    ngx_mcp_groups_t *groups, ngx_mcp_ref_t *ref);
 static ngx_mcp_group_sh_t *ngx_mcp_group_new_locked(ngx_mcp_zone_t *zone,
     ngx_uint_t type, ngx_str_t *endpoint, ngx_str_t *tenant);
 
@@ -126,39 +124,33 @@ ngx_mcp_group_tenants(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
 {
     ngx_int_t            rc;
     ngx_uint_t           n;
-    ngx_mcp_ref_t        ref;
     ngx_mcp_groups_t     groups;
     ngx_mcp_group_sh_t  *g;
+
+    n = 0;
 
     ngx_mcp_groups_init(&groups, endpoint, NULL);
     groups.number = *serial;
 
-    for (n = 0; n < NGX_MCP_GROUP_TENANTS; /* void */) {
-
-        if (ngx_mcp_groups_next(zone, &groups, &ref) != NGX_OK) {
-            break;
-        }
-
+    do {
         ngx_mcp_zone_lock(zone);
 
-        g = ngx_mcp_record(zone, ref, NGX_MCP_GROUP);
-        rc = NGX_DECLINED;
+        rc = ngx_mcp_groups_next_locked(zone, &groups);
 
-        if (g && g->sessions) {
-            rc = ngx_mcp_text_copy(zone, g, g->endpoint_len,
-                                   g->rec.len - g->endpoint_len, pool,
-                                   &tenants[n]);
+        if (rc == NGX_OK) {
+            g = ngx_mcp_block(zone, groups.ref.block);
+
+            if (g->sessions) {
+                rc = ngx_mcp_text_copy(zone, g, g->endpoint_len,
+                                       g->rec.len - g->endpoint_len, pool,
+                                       &tenants[n]);
+                n += (rc == NGX_OK);
+            }
         }
 
         ngx_mcp_zone_unlock(zone);
 
-        if (rc == NGX_OK) {
-            n++;
-
-        } else if (rc == NGX_ERROR) {
-            break;
-        }
-    }
+    } while ((rc == NGX_OK || rc == NGX_AGAIN) && n < NGX_MCP_GROUP_TENANTS);
 
     *serial = groups.number;
 
@@ -241,29 +233,6 @@ ngx_mcp_groups_init(ngx_mcp_groups_t *groups, ngx_str_t *endpoint,
     groups->endpoint = endpoint;
     groups->tenant = tenant;
     groups->type = NGX_MCP_GROUP;
-}
-
-
-/* NGX_OK: *ref is the next group; NGX_DONE: there are no more */
-
-static ngx_int_t
-ngx_mcp_groups_next(ngx_mcp_zone_t *zone, ngx_mcp_groups_t *groups,
-    ngx_mcp_ref_t *ref)
-{
-    ngx_int_t  rc;
-
-    do {
-        ngx_mcp_zone_lock(zone);
-
-        rc = ngx_mcp_groups_next_locked(zone, groups);
-
-        ngx_mcp_zone_unlock(zone);
-
-    } while (rc == NGX_AGAIN);
-
-    *ref = groups->ref;
-
-    return rc;
 }
 
 
