@@ -24,7 +24,6 @@
 
 /* a gap of more resources is told by one event, which all sessions get */
 #define NGX_HTTP_MCP_SHARED_URIS        256
-#define NGX_HTTP_MCP_SHARED_URIS_BYTES  16384
 
 /* places of a URI where one of a whole may end */
 #define NGX_HTTP_MCP_SHARED_WHOLES      16
@@ -1009,7 +1008,7 @@ ngx_http_mcp_shared_filter(ngx_http_mcp_reader_t *reader, ngx_pool_t *pool,
 
     us = reader->data;
 
-    if (ngx_mcp_interest_wanted(us->bridge->zone, us->ref, pool, &uri, &n)
+    if (ngx_mcp_interest_uris(us->bridge->zone, us->ref, NULL, pool, &uri, &n)
         != NGX_OK)
     {
         return NGX_ERROR;
@@ -1267,29 +1266,33 @@ ngx_http_mcp_shared_gap(ngx_http_mcp_reader_t *reader, const char *why)
 static void
 ngx_http_mcp_shared_gap_resources(ngx_http_mcp_shared_t *us)
 {
-    ngx_str_t                elts[NGX_HTTP_MCP_SHARED_URIS];
-    ngx_uint_t               i;
-    ngx_mcp_interest_uris_t  uris;
+    ngx_int_t    rc;
+    ngx_str_t   *uris;
+    ngx_uint_t   i, n;
+    ngx_pool_t  *pool;
 
-    static u_char  text[NGX_HTTP_MCP_SHARED_URIS_BYTES];
+    n = 0;
+    rc = NGX_ERROR;
 
-    uris.elts = elts;
-    uris.n = 0;
-    uris.max = NGX_HTTP_MCP_SHARED_URIS;
-    uris.text = text;
-    uris.size = sizeof(text);
+    pool = ngx_create_pool(4096, ngx_cycle->log);
 
-    if (ngx_mcp_interest_made(us->bridge->zone, us->ref, us->reader.serial,
-                              &uris)
-        != NGX_OK)
-    {
-        (void) ngx_mcp_log_gap(us->bridge->zone, &us->bridge->endpoint,
-                               &us->tenant);
-        return;
+    if (pool) {
+        rc = ngx_mcp_interest_uris(us->bridge->zone, us->ref,
+                                   &us->reader.serial, pool, &uris, &n);
     }
 
-    for (i = 0; i < uris.n; i++) {
-        ngx_http_mcp_shared_notify_updated(us, &elts[i]);
+    if (rc != NGX_OK || n > NGX_HTTP_MCP_SHARED_URIS) {
+        (void) ngx_mcp_log_gap(us->bridge->zone, &us->bridge->endpoint,
+                               &us->tenant);
+        n = 0;
+    }
+
+    for (i = 0; i < n; i++) {
+        ngx_http_mcp_shared_notify_updated(us, &uris[i]);
+    }
+
+    if (pool) {
+        ngx_destroy_pool(pool);
     }
 }
 

@@ -427,84 +427,14 @@ ngx_mcp_interest_done(ngx_mcp_zone_t *zone, uint32_t fence,
 
 
 /*
- * Searches from the end, as interests with work to do come first.  Refused
- * interests are at the end as well, and made ones may be before them.
- */
-
-ngx_int_t
-ngx_mcp_interest_made(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
-    ngx_uint_t serial, ngx_mcp_interest_uris_t *uris)
-{
-    uint32_t                        block;
-    ngx_int_t                       rc;
-    ngx_str_t                      *uri;
-    ngx_uint_t                      passed, refused;
-    ngx_mcp_interest_sh_t          *in;
-    ngx_mcp_upstream_session_sh_t  *us;
-
-    rc = NGX_OK;
-    passed = 0;
-    refused = 0;
-
-    ngx_mcp_zone_lock(zone);
-
-    us = ngx_mcp_upstream_session_locked(zone, shared);
-
-    block = us ? us->interests.tail : 0;
-
-    for ( /* void */ ; block; block = in->rec.links.prev) {
-        in = ngx_mcp_block(zone, block);
-
-        if (ngx_mcp_interest_due(in, (uint32_t) serial)) {
-
-            if (++passed == NGX_MCP_INTEREST_PASSED) {
-                break;
-            }
-
-            continue;
-        }
-
-        if (in->state != NGX_MCP_INTEREST_MADE) {
-
-            if (++refused == NGX_MCP_INTEREST_PASSED) {
-                rc = NGX_BUSY;
-                break;
-            }
-
-            continue;
-        }
-
-        if (uris->n == uris->max || in->rec.len > uris->size) {
-            rc = NGX_BUSY;
-            break;
-        }
-
-        uri = &uris->elts[uris->n++];
-
-        uri->data = uris->text;
-        uri->len = in->rec.len;
-
-        ngx_mcp_text_read(zone, in, 0, uri->data, uri->len);
-
-        uris->text += uri->len;
-        uris->size -= uri->len;
-    }
-
-    ngx_mcp_zone_unlock(zone);
-
-    return rc;
-}
-
-
-/*
  * Reads a part of the interests under each hold of the lock.  If one was moved
  * in the list meanwhile, it begins again, and reads twice as many at a time,
  * so that it comes to an end.
  */
 
 ngx_int_t
-ngx_mcp_interest_wanted(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
-    ngx_pool_t *pool, ngx_str_t **uris, ngx_uint_t *nuris)
+ngx_mcp_interest_uris(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
+    ngx_uint_t *serial, ngx_pool_t *pool, ngx_str_t **uris, ngx_uint_t *nuris)
 {
     uint32_t                        n, moves;
     ngx_int_t                       rc;
@@ -559,6 +489,12 @@ ngx_mcp_interest_wanted(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
             n = in->rec.links.next;
 
             if (in->count == 0 || in->state == NGX_MCP_INTEREST_REFUSED) {
+                continue;
+            }
+
+            if (serial && (in->state != NGX_MCP_INTEREST_MADE
+                           || ngx_mcp_interest_due(in, (uint32_t) *serial)))
+            {
                 continue;
             }
 

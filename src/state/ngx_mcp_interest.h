@@ -97,29 +97,14 @@ ngx_int_t ngx_mcp_interest_next(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
 void ngx_mcp_interest_done(ngx_mcp_zone_t *zone, uint32_t fence,
     ngx_mcp_interest_job_t *job, ngx_int_t rc, ngx_uint_t serial);
 
-/* the URIs of some interests, in memory of the caller */
-
-typedef struct {
-    ngx_str_t              *elts;
-    ngx_uint_t              n;
-    ngx_uint_t              max;          /* elements that have room */
-    u_char                 *text;         /* room for the text of the next */
-    size_t                  size;
-} ngx_mcp_interest_uris_t;
-
 /*
- * Adds the URIs of the interests that the upstream accepted on the session
- * with this serial.  NGX_OK; NGX_BUSY: there may be more, or no room.
+ * Lists the URIs of interests that have users and were not refused; with a
+ * serial, only of those that the upstream accepted on the session with this
+ * serial.  The URIs and the array are allocated from pool.  NGX_OK; NGX_ERROR:
+ * no memory.
  */
-ngx_int_t ngx_mcp_interest_made(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
-    ngx_uint_t serial, ngx_mcp_interest_uris_t *uris);
-
-/*
- * Lists the URIs of interests that have users and were not refused; they and
- * the array are allocated from pool.  NGX_OK; NGX_ERROR: no memory.
- */
-ngx_int_t ngx_mcp_interest_wanted(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
-    ngx_pool_t *pool, ngx_str_t **uris, ngx_uint_t *n);
+ngx_int_t ngx_mcp_interest_uris(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
+    ngx_uint_t *serial, ngx_pool_t *pool, ngx_str_t **uris, ngx_uint_t *n);
 
 /* whether the shared upstream session has interests, with users or without */
 ngx_uint_t ngx_mcp_interests(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared);

@@ -879,50 +879,27 @@ subscription_tests(void)
 }
 
 
-static ngx_mcp_interest_uris_t
-uris(ngx_uint_t max, size_t size)
-{
-    static u_char            text[64];
-    static ngx_str_t         elts[8];
-    ngx_mcp_interest_uris_t  u;
-
-    u.elts = elts;
-    u.n = 0;
-    u.max = max;
-    u.text = text;
-    u.size = size;
-
-    return u;
-}
-
-
-/* returns the number of made interests; 97 to 99: a result is wrong */
+/* returns the number of made interests; 98 or 99: a result is wrong */
 
 static ngx_uint_t
 made(ngx_mcp_ref_t us, ngx_uint_t serial)
 {
-    ngx_mcp_interest_uris_t  all, some;
+    ngx_str_t   *uris;
+    ngx_uint_t   n;
+    ngx_pool_t  *pool;
 
-    all = uris(8, 64);
-    some = uris(0, 64);
+    pool = env_pool();
 
-    if (ngx_mcp_interest_made(&zone, us, serial, &all) != NGX_OK) {
-        return 99;
+    if (ngx_mcp_interest_uris(&zone, us, &serial, pool, &uris, &n) != NGX_OK) {
+        n = 99;
+
+    } else if (n && uris[0].data[0] != 'f') {
+        n = 98;
     }
 
-    if (all.n && (ngx_mcp_interest_made(&zone, us, serial, &some) != NGX_BUSY
-                  || some.n || all.elts[0].data[0] != 'f'))
-    {
-        return 98;
-    }
+    env_pool_free(pool);
 
-    some = uris(8, 2);
-
-    if (all.n && ngx_mcp_interest_made(&zone, us, serial, &some) != NGX_BUSY) {
-        return 97;
-    }
-
-    return all.n;
+    return n;
 }
 
 
@@ -1031,7 +1008,7 @@ wanted_interests_tests(void)
 
     env_unlocked = interests_move;
 
-    ok(ngx_mcp_interest_wanted(&zone, crowded, pool, &uris, &n) == NGX_OK
+    ok(ngx_mcp_interest_uris(&zone, crowded, NULL, pool, &uris, &n) == NGX_OK
        && n == 40 && moved, "all that are wanted, though others move them");
 
     env_unlocked = NULL;
@@ -1063,7 +1040,6 @@ refused_interests_tests(void)
     ngx_mcp_ref_t               a, us;
     ngx_mcp_session_new_t       in;
     ngx_mcp_interest_job_t      job;
-    ngx_mcp_interest_uris_t     some;
     ngx_mcp_upstream_session_t  l;
 
     start(ZONE_SIZE);
@@ -1083,9 +1059,7 @@ refused_interests_tests(void)
 
     for (i = 0; i <= 2 * NGX_MCP_INTEREST_JOBS; i++) {
         if (i == 2 * NGX_MCP_INTEREST_JOBS) {
-            some = uris(8, 64);
-            ok(ngx_mcp_interest_made(&zone, us, l.serial, &some) == NGX_OK
-               && some.n == 1, "a made one before some refused ones");
+            ok(made(us, l.serial) == 1, "a made one before some refused ones");
         }
 
         snprintf(text, sizeof(text), "file:///%u", (unsigned) i);
@@ -1096,9 +1070,7 @@ refused_interests_tests(void)
                               l.serial);
     }
 
-    some = uris(8, 64);
-    ok(ngx_mcp_interest_made(&zone, us, l.serial, &some) == NGX_BUSY,
-       "before many: there may be more");
+    ok(made(us, l.serial) == 1, "or before many");
 
     env_pool_free(pool);
     stop("refused interests");
