@@ -1750,26 +1750,24 @@ ngx_mcp_coalescing_insert_locked(ngx_mcp_zone_t *zone, ngx_mcp_item_sh_t *w,
 
 
 /*
- * Replaces the window by a record with the new text.  Without room for that,
- * the event that waits stands for this one, too; if none waits, a gap does.
+ * Gives the window the new text.  Without room for it, the event that waits
+ * stands for this one, too; if none waits, a gap does.
  */
 
 static void
 ngx_mcp_coalescing_join_locked(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out,
     ngx_uint_t room)
 {
-    uint32_t                n;
-    ngx_mcp_list_sh_t      *list;
-    ngx_mcp_item_sh_t      *w, *old;
+    ngx_mcp_item_sh_t      *w;
     ngx_mcp_delivery_sh_t   head, h;
 
-    old = ngx_mcp_coalescing_find_locked(zone, out->key);
+    w = ngx_mcp_coalescing_find_locked(zone, out->key);
 
-    ngx_mcp_text_read(zone, old, 0, (u_char *) &h,
+    ngx_mcp_text_read(zone, w, 0, (u_char *) &h,
                       sizeof(ngx_mcp_delivery_sh_t));
     head = room ? out->head : h;
 
-    if (old->rec.flags & NGX_MCP_ITEM_WAITING) {
+    if (w->rec.flags & NGX_MCP_ITEM_WAITING) {
         head.count = out->head.count + h.count;
         head.how |= NGX_MCP_SEND_COUNTED;
 
@@ -1781,39 +1779,16 @@ ngx_mcp_coalescing_join_locked(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out,
 
     head.how |= h.how & NGX_MCP_SEND_GAP;
 
-    if (!room) {
-        ngx_mcp_text_store(zone, old, 0, (u_char *) &head,
-                           sizeof(ngx_mcp_delivery_sh_t));
-        ngx_mcp_touch(zone, &old->rec);
-        old->rec.flags |= NGX_MCP_ITEM_WAITING;
-        return;
+    if (room) {
+        ngx_mcp_text_replace_locked(zone, w, &out->stage);
+        out->stage.head = 0;
     }
-
-    w = ngx_mcp_make_locked(zone, &out->stage);
-    n = ngx_mcp_number(zone, old);
-    list = &zone->root->coalescing[old->class];
-
-    w->key = old->key;
-    w->rec.hash = old->rec.hash;
-    w->rec.worker = NGX_MCP_SLOT_NONE;
-    w->rec.flags = NGX_MCP_ITEM_WAITING;
-    w->deadline = old->deadline;
-    w->class = old->class;
-    w->deliveries = 1;
-
-    ngx_mcp_commit_locked(zone, w, NGX_MCP_ITEM);
-    out->stage.head = 0;
 
     ngx_mcp_text_store(zone, w, 0, (u_char *) &head,
                        sizeof(ngx_mcp_delivery_sh_t));
 
-    ngx_mcp_list_insert(zone, list, ngx_mcp_number(zone, w), n,
-                        old->rec.links.next, NGX_MCP_LINKS);
-    ngx_mcp_list_remove(zone, list, n, NGX_MCP_LINKS);
-
-    ngx_mcp_hash_remove_locked(zone, old);
-    ngx_mcp_drop_locked(zone, old);
-    ngx_mcp_hash_insert_locked(zone, w);
+    ngx_mcp_touch(zone, &w->rec);
+    w->rec.flags |= NGX_MCP_ITEM_WAITING;
 }
 
 
