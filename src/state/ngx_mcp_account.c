@@ -11,14 +11,6 @@ static ngx_mcp_account_sh_t *ngx_mcp_account_make_locked(
     ngx_mcp_zone_t *zone, uint64_t key, uint32_t parent);
 
 
-uint64_t
-ngx_mcp_account_key(ngx_mcp_zone_t *zone, ngx_str_t *tenant,
-    ngx_str_t *client)
-{
-    return ngx_mcp_hash(zone, tenant, client);
-}
-
-
 ngx_mcp_account_sh_t *
 ngx_mcp_account_find_locked(ngx_mcp_zone_t *zone, uint64_t key)
 {
@@ -58,20 +50,8 @@ ngx_mcp_account_make_locked(ngx_mcp_zone_t *zone, uint64_t key,
 }
 
 
-/* finds or makes the account and its tenant's; room for both was reserved */
-
 ngx_mcp_ref_t
 ngx_mcp_account_get_locked(ngx_mcp_zone_t *zone, ngx_str_t *tenant,
-    ngx_str_t *client)
-{
-    return ngx_mcp_account_restore_locked(zone, tenant,
-                                          ngx_mcp_account_key(zone, tenant,
-                                                              client));
-}
-
-
-ngx_mcp_ref_t
-ngx_mcp_account_restore_locked(ngx_mcp_zone_t *zone, ngx_str_t *tenant,
     uint64_t key)
 {
     uint64_t               name;
@@ -87,7 +67,7 @@ ngx_mcp_account_restore_locked(ngx_mcp_zone_t *zone, ngx_str_t *tenant,
     parent = 0;
 
     if (tenant->len) {
-        name = ngx_mcp_account_key(zone, tenant, NULL);
+        name = ngx_mcp_hash(zone, tenant, NULL);
         a = ngx_mcp_account_find_locked(zone, name);
 
         if (a == NULL) {

@@ -203,7 +203,9 @@ ngx_mcp_group_new_locked(ngx_mcp_zone_t *zone, ngx_uint_t type,
     ngx_str_null(&client);
 
     ngx_mcp_stage_init(zone, &stage, type, parts, 2);
-    stage.payer = ngx_mcp_account_get_locked(zone, tenant, &client);
+    stage.payer = ngx_mcp_account_get_locked(zone, tenant,
+                                             ngx_mcp_hash(zone, tenant,
+                                                          &client));
 
     g = ngx_mcp_make_locked(zone, &stage);
     g->endpoint_len = (uint32_t) endpoint->len;

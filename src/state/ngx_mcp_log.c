@@ -32,8 +32,6 @@ static ngx_uint_t ngx_mcp_losses_lost(ngx_mcp_zone_t *zone,
 static void ngx_mcp_losses_add_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_group_sh_t *g, uint64_t pos, ngx_mcp_target_sh_t *target,
     ngx_uint_t level);
-static void ngx_mcp_losses_gap_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_group_sh_t *g, uint64_t pos);
 
 
 static u_char  ngx_mcp_losses_none[NGX_MCP_LOSSES_ALL * sizeof(uint64_t)];
@@ -556,7 +554,8 @@ ngx_mcp_log_group_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
     ngx_mcp_log_input_t *in, ngx_uint_t room, ngx_uint_t gap)
 {
     if (gap) {
-        ngx_mcp_losses_gap_locked(zone, g, g->log.last + 1);
+        ngx_mcp_losses_set(zone, ngx_mcp_block(zone, g->losses),
+                           NGX_MCP_LOSSES_GAP, g->log.last + 1);
         ngx_mcp_log_miss_locked(zone, g, NULL, 0);
         return NGX_OK;
     }
@@ -703,15 +702,6 @@ ngx_mcp_losses_add_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
              : ngx_min(level, NGX_MCP_LOSSES_LEVELS - 1);
 
     ngx_mcp_losses_set(zone, l, i, pos);
-}
-
-
-static void
-ngx_mcp_losses_gap_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
-    uint64_t pos)
-{
-    ngx_mcp_losses_set(zone, ngx_mcp_block(zone, g->losses),
-                       NGX_MCP_LOSSES_GAP, pos);
 }
 
 

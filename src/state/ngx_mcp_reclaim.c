@@ -331,7 +331,7 @@ ngx_mcp_room_admit_locked(ngx_mcp_zone_t *zone, ngx_mcp_admit_t *in)
     req.account = ngx_mcp_account_find_locked(zone, in->account);
 
     if (in->tenant->len) {
-        key = ngx_mcp_account_key(zone, in->tenant, NULL);
+        key = ngx_mcp_hash(zone, in->tenant, NULL);
         req.tenant = ngx_mcp_account_find_locked(zone, key);
     }
 

@@ -56,8 +56,7 @@ ngx_mcp_session_create(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
     admit.endpoint = &in->endpoint;
     admit.tenant = &in->tenant;
     admit.account = in->account ? in->account
-                                : ngx_mcp_account_key(zone, &in->tenant,
-                                                      &in->client);
+                                : ngx_mcp_hash(zone, &in->tenant, &in->client);
     admit.limit_key = &in->limit_key;
     admit.limit = 0;
     admit.room = in->account ? NGX_MCP_ROOM_OTHER : NGX_MCP_ROOM_NEW;
@@ -174,7 +173,7 @@ ngx_mcp_session_make_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
         all->event_size = g->event_size;
     }
 
-    stage->payer = ngx_mcp_account_restore_locked(zone, &in->tenant, account);
+    stage->payer = ngx_mcp_account_get_locked(zone, &in->tenant, account);
     extension->payer = stage->payer;
 
     s = ngx_mcp_make_locked(zone, stage);

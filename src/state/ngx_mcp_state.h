@@ -113,20 +113,18 @@ void ngx_mcp_profile_give_up_locked(ngx_mcp_zone_t *zone,
 
 /* accounts, and limits of sessions (ngx_mcp_account.c) */
 
-/* key: of a client's account, or (NULL) of the tenant's; find: NULL: none */
-uint64_t ngx_mcp_account_key(ngx_mcp_zone_t *zone, ngx_str_t *tenant,
-    ngx_str_t *client);
+/*
+ * The key of an account is ngx_mcp_hash() of the tenant and client, or, with
+ * client NULL, of the tenant.  The account that the sessions of a tenant have
+ * in common has an empty client.  ngx_mcp_account_find_locked(): NULL: there is
+ * none.  ngx_mcp_account_get_locked(): finds or makes the account and that of
+ * its tenant; room for both was reserved.
+ */
 ngx_mcp_account_sh_t *ngx_mcp_account_find_locked(ngx_mcp_zone_t *zone,
     uint64_t key);
 
-/* client empty: the account of what a tenant's sessions have in common */
 ngx_mcp_ref_t ngx_mcp_account_get_locked(ngx_mcp_zone_t *zone,
-    ngx_str_t *tenant, ngx_str_t *client);
-
-/* finds or makes the account with this key */
-ngx_mcp_ref_t ngx_mcp_account_restore_locked(ngx_mcp_zone_t *zone,
     ngx_str_t *tenant, uint64_t key);
-
 uint32_t ngx_mcp_account_of_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t payer);
 void ngx_mcp_account_charge_locked(ngx_mcp_zone_t *zone, uint32_t n,
     ngx_uint_t type, ngx_uint_t blocks);

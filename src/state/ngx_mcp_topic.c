@@ -788,8 +788,7 @@ ngx_mcp_topic_reserve_locked(ngx_mcp_zone_t *zone,
 
         admit.endpoint = caller->endpoint;
         admit.tenant = &caller->tenant;
-        admit.account = ngx_mcp_account_key(zone, &caller->tenant,
-                                            &caller->share);
+        admit.account = ngx_mcp_hash(zone, &caller->tenant, &caller->share);
         admit.limit_key = &none;
         admit.limit = 0;
 
@@ -837,7 +836,8 @@ ngx_mcp_topic_open_locked(ngx_mcp_zone_t *zone,
         }
 
         payer = ngx_mcp_account_get_locked(zone, &caller->tenant,
-                                           &caller->share);
+                                           ngx_mcp_hash(zone, &caller->tenant,
+                                                        &caller->share));
 
         return ngx_mcp_topic_get_locked(zone, g, topic, payer);
     }

@@ -16,7 +16,7 @@
 
 #define ngx_mcp_shared_account(zone, in)                                      \
     ((in)->account ? (in)->account                                            \
-                   : ngx_mcp_account_key(zone, &(in)->tenant, &(in)->client))
+                   : ngx_mcp_hash(zone, &(in)->tenant, &(in)->client))
 
 
 static ngx_mcp_upstream_session_sh_t *ngx_mcp_upstream_session_find_locked(
@@ -1069,9 +1069,8 @@ ngx_mcp_shared_make_locked(ngx_mcp_zone_t *zone, ngx_mcp_shared_t *in,
 
     g = ngx_mcp_group_get_locked(zone, &in->endpoint, &in->tenant);
 
-    stage->payer = ngx_mcp_account_restore_locked(zone, &in->tenant,
-                                                  ngx_mcp_shared_account(zone,
-                                                                         in));
+    stage->payer = ngx_mcp_account_get_locked(zone, &in->tenant,
+                                              ngx_mcp_shared_account(zone, in));
 
     us = ngx_mcp_upstream_session_make_locked(zone, stage);
 
