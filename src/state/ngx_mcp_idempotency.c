@@ -10,11 +10,7 @@
 uint64_t
 ngx_mcp_idempotency_key(ngx_mcp_zone_t *zone, ngx_str_t *scope, ngx_str_t *id)
 {
-    uint64_t  key;
-
-    key = ngx_mcp_hash(zone, scope, id);
-
-    return key ? key : 1;
+    return ngx_mcp_hash(zone, scope, id);
 }
 
 
@@ -41,11 +37,11 @@ ngx_mcp_idempotency_first(ngx_mcp_zone_t *zone, uint64_t key)
 ngx_mcp_idempotency_sh_t *
 ngx_mcp_idempotency_find_locked(ngx_mcp_zone_t *zone, uint64_t key)
 {
-    uint16_t                   n;
+    ngx_uint_t                 i;
     ngx_mcp_idempotency_sh_t  *o;
 
-    for (n = zone->root->ids[key % NGX_MCP_IDEMPOTENCY]; n; n = o->next) {
-        o = &zone->root->idempotency[n - 1];
+    for (i = 0; i < NGX_MCP_IDEMPOTENCY; i++) {
+        o = &zone->root->idempotency[i];
 
         if (o->key == key) {
             return o;
@@ -62,7 +58,6 @@ ngx_mcp_idempotency_sh_t *
 ngx_mcp_idempotency_add_locked(ngx_mcp_zone_t *zone, uint64_t key,
     ngx_uint_t sessions)
 {
-    uint16_t                   n, *p;
     ngx_mcp_root_sh_t         *root;
     ngx_mcp_idempotency_sh_t  *o;
 
@@ -73,31 +68,10 @@ ngx_mcp_idempotency_add_locked(ngx_mcp_zone_t *zone, uint64_t key,
     ngx_mcp_touch(zone, &root->oldest);
     ngx_mcp_touch(zone, o);
 
-    n = (uint16_t) (root->oldest + 1);
-    root->oldest = n % NGX_MCP_IDEMPOTENCY;
-
-    if (o->key) {
-
-        for (p = &root->ids[o->key % NGX_MCP_IDEMPOTENCY];
-             *p != n;
-             p = &root->idempotency[*p - 1].next)
-        {
-            /* void */
-        }
-
-        ngx_mcp_touch(zone, p);
-        *p = o->next;
-    }
-
-    p = &root->ids[key % NGX_MCP_IDEMPOTENCY];
-
-    ngx_mcp_touch(zone, p);
+    root->oldest = (root->oldest + 1) % NGX_MCP_IDEMPOTENCY;
 
     o->key = key;
     o->sessions = (uint32_t) sessions;
-    o->next = *p;
-    *p = n;
-
     ngx_memzero(&o->item, sizeof(ngx_mcp_ref_t));
 
     return o;

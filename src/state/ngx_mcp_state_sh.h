@@ -142,7 +142,7 @@ typedef struct {
 } ngx_mcp_losses_sh_t;
 
 
-/* the id of an event that was taken; ids of one hash bucket are chained */
+/* the id of an event that was taken */
 
 #define NGX_MCP_IDEMPOTENCY   1024
 
@@ -151,8 +151,7 @@ typedef struct {
     ngx_mcp_ref_t           item;         /* of the outbox, if one delivers the
                                              event */
     uint32_t                sessions;     /* addressed by the event */
-    uint16_t                next;         /* place of the next id + 1 */
-    uint16_t                spare;
+    uint32_t                spare;
 } ngx_mcp_idempotency_sh_t;
 
 
@@ -747,8 +746,6 @@ struct ngx_mcp_root_sh_s {
     /* by deadline */
     ngx_mcp_list_sh_t       coalescing[NGX_MCP_COALESCING_CLASSES];
 
-    /* hash buckets: place + 1 of the first id in "idempotency" */
-    uint16_t                  ids[NGX_MCP_IDEMPOTENCY];
     ngx_mcp_idempotency_sh_t  idempotency[NGX_MCP_IDEMPOTENCY];
     ngx_mcp_overlap_sh_t      overlaps[NGX_MCP_OVERLAPS];
 
