@@ -322,7 +322,7 @@ ngx_mcp_part_sh_t *ngx_mcp_audience_part_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_audience_sh_t *a, ngx_str_t *upstream);
 
 
-/* wants (ngx_mcp_want.h) */
+/* wants (ngx_mcp_want.c) */
 
 /* the hash of an empty identity or list key; it is no want */
 uint64_t ngx_mcp_want_none(ngx_mcp_zone_t *zone);

@@ -757,7 +757,7 @@ struct ngx_mcp_root_sh_s {
 
     ngx_mcp_metric_sh_t     metric[];
 
-    /* behind the metrics: which workers have a want (ngx_mcp_want.h) */
+    /* behind the metrics: which workers have a want (ngx_mcp_want.c) */
 };
 
 

@@ -15,6 +15,12 @@
  * knows the wants of its streams.  When it is notified that a log has new
  * events, it reads the wants of these events from the log, and examines only
  * streams that have these wants.
+ *
+ * The zone knows which workers have streams with a want.  It has a set of
+ * workers for each place; the last bits of a want tell the place.  Workers
+ * change the sets without the lock.  An event for a want wakes only the
+ * workers in the set of the want's place; one of NGX_MCP_NEWS events wakes
+ * all.
  */
 
 #ifndef _NGX_MCP_SUBSCRIBER_H_INCLUDED_
@@ -22,10 +28,12 @@
 
 
 #include "ngx_mcp_log.h"
-#include "ngx_mcp_want.h"
 
 
-#define NGX_MCP_NEWS      NGX_MCP_WANT_NEWS
+#define NGX_MCP_NEWS      64
+
+/* every stream has this want */
+#define NGX_MCP_WANT_ALL  0
 
 typedef struct {
     uint64_t                pos;
@@ -65,6 +73,17 @@ ngx_uint_t ngx_mcp_stream_wants(ngx_mcp_zone_t *zone,
  */
 void ngx_mcp_stream_prefetch(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
     uint64_t want, ngx_uint_t again);
+
+/*
+ * The wants of this worker (ngx_mcp_want.c).  make() allocates the counts of
+ * its streams by place, which the caller frees; NULL: no memory.  After the
+ * wants of a stream were added, it has to read its line once more, as earlier
+ * events did not wake this worker.
+ */
+uint32_t *ngx_mcp_wants_make(ngx_mcp_zone_t *zone);
+void ngx_mcp_want_add(ngx_mcp_zone_t *zone, uint32_t *counts, uint64_t want);
+void ngx_mcp_want_remove(ngx_mcp_zone_t *zone, uint32_t *counts,
+    uint64_t want);
 
 
 #endif /* _NGX_MCP_SUBSCRIBER_H_INCLUDED_ */

@@ -5,7 +5,7 @@
 
 
 #include "ngx_mcp_state_sh.h"
-#include "ngx_mcp_want.h"
+#include "ngx_mcp_subscriber.h"
 
 
 /*
@@ -155,7 +155,7 @@ ngx_mcp_group_ring_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
         /* void */
 
     } else if (g->log.last - g->rung
-               >= ngx_min(NGX_MCP_WANT_NEWS, g->event_max / 2))
+               >= ngx_min(NGX_MCP_NEWS, g->event_max / 2))
     {
         ngx_mcp_touch(zone, &g->rung);
         g->rung = g->log.last;
