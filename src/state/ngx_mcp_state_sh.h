@@ -45,11 +45,14 @@
 /* ms; a session may end after this if its client sent only initialize */
 #define NGX_MCP_UNUSED_TIMEOUT  60000
 
-/* DELETEs under way in a worker; waiting ones may take 1/SHARE of a zone */
+/*
+ * DELETE requests that a worker has under way at a time; the pending DELETEs
+ * may take one part in .._SHARE of the zone.
+ */
 #define NGX_MCP_PENDING_DELETES        32
 #define NGX_MCP_PENDING_DELETES_SHARE  16
 
-/* ms; s->touched is renewed only after this */
+/* ms; the time s->touched of a session is renewed only if it is older */
 #define ngx_mcp_idle_grain(s)  ((s)->timeout / 16)
 
 /* a session idle for this many of its timeouts ends, though there is room */
@@ -60,7 +63,7 @@
 
 #define NGX_MCP_SERVER_REQUESTS_MAX  256
 
-/* channels of finished calls that a session keeps after all was read */
+/* finished calls whose channel a session keeps although it was read */
 #define NGX_MCP_FINISHED_MAX  8
 
 /* longer progress tokens are not searched for */
@@ -70,7 +73,7 @@
 #define NGX_MCP_PROBE_MAX     60000
 
 
-/* types of records, their structures, and the use that they count as */
+/* type of a record, its structure, and its use (NGX_MCP_USES) in mcp_status */
 
 #define NGX_MCP_RECORDS(_)                                                    \
     _(SESSION, ngx_mcp_session_sh_t, SESSIONS)                                \
@@ -116,9 +119,11 @@ typedef struct {
     uint64_t                key;          /* hash */
     uint32_t                used;         /* blocks */
     uint32_t                event_blocks; /* blocks of events in "used" */
-    ngx_mcp_list_sh_t       sessions;     /* extensions */
-    ngx_mcp_list_sh_t       events;       /* of sessions and calls */
-    ngx_mcp_list_sh_t       common;       /* of groups and topics, by age */
+    ngx_mcp_list_sh_t       sessions;     /* extensions of sessions that the
+                                             account pays for */
+    ngx_mcp_list_sh_t       events;       /* events of sessions and calls */
+    ngx_mcp_list_sh_t       common;       /* events of groups and topics,
+                                             oldest first */
 } ngx_mcp_account_sh_t;
 
 
@@ -147,10 +152,12 @@ typedef struct {
 #define NGX_MCP_IDEMPOTENCY   1024
 
 typedef struct {
-    uint64_t                key;          /* hash, 0: none */
-    ngx_mcp_ref_t           item;         /* of the outbox, if one delivers the
-                                             event */
-    uint32_t                sessions;     /* addressed by the event */
+    uint64_t                key;          /* hash of the id; 0: the place is
+                                             not in use */
+    ngx_mcp_ref_t           item;         /* item of the outbox that delivers
+                                             the event; block 0: none */
+    uint32_t                sessions;     /* number of sessions that the event
+                                             was for */
     uint32_t                spare;
 } ngx_mcp_idempotency_sh_t;
 
@@ -161,8 +168,9 @@ typedef struct {
     uint64_t                uri[NGX_MCP_EVENT_URIS];
     uint64_t                identity;
     uint64_t                audience;
-    uint64_t                flags;        /* NGX_MCP_EVENT_LISTED, .._UNLISTED,
-                                             .._OFFERED */
+    uint64_t                flags;        /* those flags of the event
+                                             (NGX_MCP_EVENT_*) that select
+                                             sessions */
 } ngx_mcp_target_sh_t;
 
 
@@ -186,7 +194,8 @@ typedef struct {
  */
 
 typedef struct {
-    ngx_mcp_cursor_t        delivered;    /* position */
+    ngx_mcp_cursor_t        delivered;    /* behind the event that was
+                                             delivered last */
     uint64_t                identity;     /* hash */
     uint64_t                audience;     /* hash of the list key */
     ngx_mcp_list_sh_t       subscriptions;
@@ -196,18 +205,23 @@ typedef struct {
     uint32_t                active_stream;  /* 0: none */
     u_char                  level;
     u_char                  offered;      /* NGX_MCP_OFFERED_* */
-    u_char                  own_lists;    /* not those of an audience */
-    u_char                  listens;      /* it has one stream, for only the
-                                             changes that it wants */
+    u_char                  own_lists;    /* its lists are not those of an
+                                             audience */
+    u_char                  listens;      /* it is of a subscriptions/listen
+                                             request, and has the stream of
+                                             that request only */
 } ngx_mcp_subscriber_sh_t;
 
 
-/* whether a session is exclusive, for calls of clients without a session */
+/*
+ * An exclusive session is made by the module for calls of a client that has no
+ * session.
+ */
 
 typedef enum {
-    NGX_MCP_EXCLUSIVE_NONE = 0,           /* it is a client's */
+    NGX_MCP_EXCLUSIVE_NONE = 0,           /* the session is a client's */
     NGX_MCP_EXCLUSIVE_CLEAN,
-    NGX_MCP_EXCLUSIVE_ENDING              /* it ends with its stream */
+    NGX_MCP_EXCLUSIVE_ENDING              /* the session ends with its stream */
 } ngx_mcp_exclusive_e;
 
 
@@ -217,58 +231,68 @@ typedef struct {
     ngx_mcp_record_sh_t     rec;          /* in the list of its idle class */
     u_char                  id[NGX_MCP_UUID_LEN];
     u_char                  ended;
-    u_char                  used;         /* seen after initialize */
-    u_char                  idle;         /* class */
+    u_char                  used;         /* the client sent a request after
+                                             initialize */
+    u_char                  idle;         /* its list in root->idle, or
+                                             NGX_MCP_IDLE_NONE */
     u_char                  exclusive;    /* ngx_mcp_exclusive_e */
-    uint32_t                timeout;
+    uint32_t                timeout;      /* ms */
     uint64_t                touched;      /* ngx_current_msec of its last use,
-                                             to ngx_mcp_idle_grain() */
-    uint32_t                event_max;
-    uint32_t                event_size;
-    ngx_mcp_log_sh_t        log;          /* taken: events, by its streams */
+                                             accurate to ngx_mcp_idle_grain() */
+    uint32_t                event_max;    /* most events stored for it */
+    uint32_t                event_size;   /* most bytes of one event */
+    ngx_mcp_log_sh_t        log;          /* log.taken: number of events that
+                                             its streams have read */
     ngx_mcp_subscriber_sh_t subscriber;
     ngx_mcp_list_sh_t       streams;      /* newest first */
     ngx_mcp_list_sh_t       calls;        /* running */
     ngx_mcp_list_sh_t       finished;     /* calls, oldest first */
     uint32_t                nstreams;
-    uint32_t                ngets;
+    uint32_t                ngets;        /* streams that are a GET */
     uint32_t                ncalls;
-    uint32_t                channel;      /* used last */
-    uint32_t                extension;
-    uint32_t                events;
+    uint32_t                channel;      /* number of its newest channel */
+    uint32_t                extension;    /* block of ngx_mcp_extension_sh_t */
+    uint32_t                events;       /* events stored in its channels */
 } ngx_mcp_session_sh_t;
 
 
 /*
- * Members seldom needed.  Text: client name, version, list key, identity,
- * initialize.
+ * The members of a session that are seldom needed.  Text: client name, client
+ * version, list key, identity, initialize params.
  */
 
 typedef struct {
     ngx_mcp_record_sh_t     rec;
-    uint32_t                calls;        /* requests of its client */
-    uint64_t                seen;         /* ms since the epoch */
-    uint64_t                created;
-    uint64_t                start;        /* its start in the group's log */
-    uint64_t                start_endpoint;   /* and in its endpoint's log */
-    uint64_t                begin;        /* stamp of the last event before its
-                                             start */
+    uint32_t                calls;        /* number of requests of its client
+                                             so far */
+    uint64_t                seen;         /* time of the last request, in ms
+                                             since the epoch */
+    uint64_t                created;      /* ms since the epoch */
+
+    /* the last positions in the shared logs when the session began */
+    uint64_t                start;        /* log of the group */
+    uint64_t                start_endpoint;   /* log of the endpoint */
+
+    uint64_t                begin;        /* zone's stamp when the session
+                                             began */
     uint64_t                gap;          /* position of the last gap of
                                              unknown size in its log */
-    ngx_mcp_ref_t           listed;       /* audience that it has joined */
+    ngx_mcp_ref_t           listed;       /* audience of which the session is a
+                                             member */
     uint16_t                name_len;
     uint16_t                version_len;
     uint32_t                key_len;
     uint32_t                identity_len;
     uint32_t                revision;
-    uint32_t                limit;
-    ngx_mcp_links_sh_t      limited;
+    uint32_t                limit;        /* block of the ngx_mcp_limit_sh_t
+                                             that counts the session; or 0 */
+    ngx_mcp_links_sh_t      limited;      /* in the list of that limit */
     ngx_mcp_links_sh_t      charged;      /* in the list of its account */
     ngx_mcp_list_sh_t       upstreams;    /* upstream sessions */
     ngx_mcp_list_sh_t       server_requests;
     uint32_t                nserver_requests;
-    uint16_t                ntopics[2];   /* topics charged to it, and other
-                                             resources */
+    uint16_t                ntopics[2];   /* number of topics, and of other
+                                             resources, charged to it */
 } ngx_mcp_extension_sh_t;
 
 
@@ -282,18 +306,21 @@ typedef struct {
     ngx_mcp_record_sh_t     rec;          /* in the list of groups */
     uint64_t                number;
     ngx_mcp_log_sh_t        log;
-    uint64_t                watch[NGX_MCP_WATCH_BITS / 64];  /* watchers */
+    uint64_t                watch[NGX_MCP_WATCH_BITS / 64];  /* workers that
+                                                                read the log */
     uint32_t                endpoint_len;
-    uint32_t                event_max;
-    uint32_t                event_size;
-    uint32_t                sessions;     /* and subscribers that listen */
-    uint32_t                listens;      /* subscribers that listen */
-    uint32_t                gets;         /* sessions of clients with a GET
-                                             stream */
+    uint32_t                event_max;    /* most events in the log */
+    uint32_t                event_size;   /* most bytes of one event */
+    uint32_t                sessions;     /* number of sessions, those of
+                                             subscriptions/listen included */
+    uint32_t                listens;      /* number of sessions of
+                                             subscriptions/listen */
+    uint32_t                gets;         /* number of sessions of clients that
+                                             have a GET stream */
     uint32_t                pending_deletes;
-    uint32_t                shared;       /* shared upstream sessions, and
-                                             exclusive sessions */
-    uint32_t                removing;     /* it is in the list of removals */
+    uint32_t                shared;       /* number of shared upstream sessions
+                                             and exclusive sessions */
+    uint32_t                removing;     /* the group is in root->removals */
     ngx_mcp_links_sh_t      removals;
     ngx_mcp_list_sh_t       topics[2];    /* topics, and other resources */
     uint32_t                ntopics[2];
@@ -302,13 +329,15 @@ typedef struct {
     uint64_t                gone;         /* position of the last event that
                                              was dropped with its topic */
     uint64_t                gone_used;    /* last use of such a topic */
-    uint32_t                losses;
-    uint32_t                dirty;        /* its topics changed */
-    ngx_mcp_links_sh_t      announce;
-    uint32_t                endpoint;     /* its endpoint's record */
-    uint32_t                groups;       /* number, of an endpoint */
-    uint64_t                rung;         /* position in its log up to which
-                                             all watchers were woken */
+    uint32_t                losses;       /* block of ngx_mcp_losses_sh_t */
+    uint32_t                dirty;        /* topics changed: the group is in
+                                             root->dirty */
+    ngx_mcp_links_sh_t      announce;     /* in root->dirty */
+    uint32_t                endpoint;     /* block of the endpoint; 0: this is
+                                             an endpoint */
+    uint32_t                groups;       /* number of groups of an endpoint */
+    uint64_t                rung;         /* position in the log up to which
+                                             all watching workers were woken */
 } ngx_mcp_group_sh_t;
 
 
@@ -322,19 +351,21 @@ typedef struct {
 typedef struct {
     ngx_mcp_record_sh_t     rec;          /* owner: group */
     ngx_mcp_log_sh_t        log;
-    uint64_t                watch[NGX_MCP_WATCH_BITS / 64];  /* watchers */
+    uint64_t                watch[NGX_MCP_WATCH_BITS / 64];  /* workers that
+                                                                wait for it */
     uint64_t                serial;
-    uint64_t                used;         /* ngx_current_msec */
-    uint64_t                order;        /* stamp of the last use */
-    uint64_t                time;         /* of the last event */
+    uint64_t                used;         /* ngx_current_msec of the last use */
+    uint64_t                order;        /* zone's stamp at the last use */
+    uint64_t                time;         /* time of the last event */
     uint64_t                lost;         /* position of the last event that
                                              was dropped */
-    ngx_mcp_ref_t           charged;      /* session whose share it is in */
-    ngx_mcp_links_sh_t      age;          /* in the list of all topics, used
+    ngx_mcp_ref_t           charged;      /* session in whose share of topics
+                                             this one counts; block 0: none */
+    ngx_mcp_links_sh_t      age;          /* in root->topics, the topic used
                                              last at the end */
     uint32_t                bytes;
-    uint32_t                subscribers;
-    uint32_t                place;        /* in the counts of URIs */
+    uint32_t                subscribers;  /* number of subscriptions */
+    uint32_t                place;        /* index in root->uris */
 } ngx_mcp_topic_sh_t;
 
 
@@ -351,35 +382,47 @@ typedef struct {
 
 typedef struct {
     ngx_mcp_task_sh_t       task;           /* owner: session, or none */
-    uint32_t                channel;
-    uint32_t                active_stream;  /* of its channel */
-    ngx_mcp_log_sh_t        log;
-    uint64_t                delivered;
+    uint32_t                channel;        /* number of its channel */
+    uint32_t                active_stream;  /* block of the stream that carries
+                                               the channel; 0: none */
+    ngx_mcp_log_sh_t        log;            /* events of the channel */
+    uint64_t                delivered;      /* position of the event that was
+                                               delivered last */
     uint32_t                id_len;
-    uint32_t                token;          /* hash */
-    uint32_t                waits;          /* upstream session */
-    uint32_t                upstream;       /* hash; 0: not known */
-    ngx_mcp_ref_t           interest;       /* of which it is a user */
-    uint32_t                limit;          /* that counts it; 0: none, it is
-                                               a session's */
-    uint32_t                round;          /* 0: it was never parked */
-    uint64_t                expires;        /* ngx_current_msec, if parked */
+    uint32_t                token;          /* hash of the progress token */
+    uint32_t                waits;          /* block of the upstream session
+                                               that the call waits for; or 0 */
+    uint32_t                upstream;       /* hash of the upstream that is
+                                               asked; 0: not known */
+    ngx_mcp_ref_t           interest;       /* interest that the call uses;
+                                               block 0: none */
+    uint32_t                limit;          /* block of the limit that counts
+                                               the call; 0: its session does */
+    uint32_t                round;          /* 0: the call was never parked */
+    uint64_t                expires;        /* ngx_current_msec at which the
+                                               parked call ends */
     uint32_t                lost;           /* ngx_mcp_call_lost_e */
 } ngx_mcp_call_sh_t;
 
 
 #define NGX_MCP_STREAM_CLOSING   0x01
 #define NGX_MCP_STREAM_REPLACED  0x02
-#define NGX_MCP_STREAM_RELIEVED  0x04     /* another one carries its channel */
-#define NGX_MCP_STREAM_GET       0x08     /* not the response of a POST */
+#define NGX_MCP_STREAM_RELIEVED  0x04     /* another stream carries its channel
+                                             now */
+#define NGX_MCP_STREAM_GET       0x08     /* the response of a GET, not of a
+                                             POST */
 
 typedef struct {
-    ngx_mcp_task_sh_t       task;         /* in the session's streams */
-    uint32_t                channel;
+    ngx_mcp_task_sh_t       task;         /* task.rec.links: in the session's
+                                             list of streams */
+    uint32_t                channel;      /* number of the channel */
     uint32_t                spare;
-    uint64_t                serial;       /* newest is highest */
-    ngx_mcp_ref_t           call;         /* of the channel */
-    ngx_mcp_cursor_t        replay_end;   /* the replay ends there */
+    uint64_t                serial;       /* the newest stream has the highest
+                                             one */
+    ngx_mcp_ref_t           call;         /* call whose channel it is; block 0:
+                                             the general channel */
+    ngx_mcp_cursor_t        replay_end;   /* events up to this position are a
+                                             replay after Last-Event-ID */
 } ngx_mcp_stream_sh_t;
 
 
@@ -390,93 +433,120 @@ typedef enum {
 } ngx_mcp_upstream_session_e;
 
 
-/* the GET stream of an upstream session, since a worker holds it */
+/*
+ * The GET stream of an upstream session, since a worker has claimed it
+ * (ngx_mcp_upstream_session_stream_claim()).
+ */
 
 typedef enum {
     NGX_MCP_UPSTREAM_STREAM_UNTRIED = 0,
     NGX_MCP_UPSTREAM_STREAM_TRIED,
-    NGX_MCP_UPSTREAM_STREAM_ABSENT        /* the upstream offers none */
+    NGX_MCP_UPSTREAM_STREAM_ABSENT        /* the upstream has no GET stream */
 } ngx_mcp_upstream_stream_e;
 
 
 /*
- * Owner: a client session, in whose list it is, or a group, if an audience
- * shares it.  Text: upstream, id.  A pending DELETE outlived its owner.
+ * An upstream session.  Its owner is a client session, or, if an audience
+ * shares the upstream session, a group.  Text: name of the upstream, id.  An
+ * upstream session that has outlived its owner becomes a pending DELETE, a
+ * record with the same structure.
  */
 
 typedef struct {
-    ngx_mcp_record_sh_t     rec;          /* worker: the one that makes it */
+    ngx_mcp_record_sh_t     rec;          /* rec.worker: the worker that makes
+                                             the session at the upstream */
     ngx_mcp_ref_t           group;
-    uint64_t                upstream;     /* hash */
-    uint64_t                since;        /* a GET stream receives events from
-                                             this stamp on; 0: there is none */
+    uint64_t                upstream;     /* hash of the upstream's name */
+    uint64_t                since;        /* zone's stamp since which a GET
+                                             stream is open; 0: none is */
     uint32_t                upstream_len;
     uint32_t                state;        /* ngx_mcp_upstream_session_e */
-    uint32_t                awaited;      /* not only calls wait for it */
-    uint32_t                revision;
-    uint32_t                serial;       /* of the session at the upstream */
-    uint32_t                listener;     /* worker + 1 that has its stream */
+    uint32_t                awaited;      /* all workers are rung when the
+                                             handshake has ended */
+    uint32_t                revision;     /* negotiated with the upstream */
+    uint32_t                serial;       /* number of the session at the
+                                             upstream: a new one with each
+                                             handshake */
+    uint32_t                listener;     /* the worker that has the GET
+                                             stream, + 1; 0: none has */
     uint32_t                had_stream;   /* it had a GET stream, and no gap
                                              was reported since */
     uint32_t                stream;       /* ngx_mcp_upstream_stream_e */
 
-    /* of a shared one */
+    /* only in shared upstream sessions */
 
-    uint64_t                audience;     /* hash of the list key */
-    uint64_t                touched;      /* ngx_current_msec */
-    ngx_mcp_list_sh_t       interests;    /* those with work to do come first */
-    uint32_t                moves;        /* of interests in that list */
-    uint32_t                holder;       /* worker */
-    uint32_t                fence;        /* of its lease */
-    uint32_t                limit;
+    uint64_t                audience;     /* hash of the audience's list key */
+    uint64_t                touched;      /* ngx_current_msec of the last use */
+    ngx_mcp_list_sh_t       interests;    /* interests, first those for which
+                                             the upstream has to be asked */
+    uint32_t                moves;        /* how many interests were moved in
+                                             that list */
+    uint32_t                holder;       /* worker that holds the lease */
+    uint32_t                fence;        /* fence of that lease */
+    uint32_t                limit;        /* block of the limit that counts
+                                             it, or 0 */
 
-    u_char                  session[NGX_MCP_UUID_LEN];
+    u_char                  session[NGX_MCP_UUID_LEN];  /* id of the client
+                                                           session; or an id
+                                                           drawn for a shared
+                                                           one */
 } ngx_mcp_upstream_session_sh_t;
 
 
 /*
- * text: id, upstream, the upstream's id and progress token; or id and
- * response, if a call waits for it
+ * A request of an upstream to a client.  Text: id, name of the upstream, the
+ * id and the progress token that the upstream gave; if a call waits for the
+ * response and this is there: id, response.
  */
 
 typedef struct {
     ngx_mcp_record_sh_t     rec;
     uint32_t                upstream_len;
-    uint32_t                id_len;       /* of the upstream's */
-    uint32_t                serial;       /* of the upstream session */
-    uint32_t                answered;     /* the response is there */
+    uint32_t                id_len;       /* length of the upstream's id */
+    uint32_t                serial;       /* serial of the upstream session */
+    uint32_t                answered;     /* the text has the response */
     uint32_t                method;       /* ngx_mcp_method_e */
-    ngx_mcp_ref_t           call;         /* block 0: none */
+    ngx_mcp_ref_t           call;         /* call that waits for the response;
+                                             block 0: none */
 } ngx_mcp_server_request_sh_t;
 
 
-/* text: URI */
+/* a session's subscription to a resource; text: URI */
 
 typedef struct {
     ngx_mcp_record_sh_t     rec;
     uint64_t                uri;          /* hash */
-    uint64_t                upstream;     /* hash; 0: it is the module's */
-    ngx_mcp_ref_t           interest;     /* that it shares */
-    ngx_mcp_ref_t           topic;        /* that it keeps */
-    uint32_t                paired;       /* updates of the interest that the
-                                             session's own streams had, too, or
-                                             will not have */
-    uint32_t                delayed;      /* a worker delays an update until
-                                             the shared session may have it */
+    uint64_t                upstream;     /* hash of the upstream's name; 0:
+                                             the resource is the module's */
+    ngx_mcp_ref_t           interest;     /* interest that it uses; block 0:
+                                             the session asked the upstream */
+    ngx_mcp_ref_t           topic;        /* topic that stays for it; block 0:
+                                             none */
+    uint32_t                paired;       /* how many updates of the interest
+                                             have an equal one of the session's
+                                             own streams, or never will */
+    uint32_t                delayed;      /* a worker delays an update until it
+                                             is known whether the shared
+                                             session receives it as well */
 } ngx_mcp_subscription_sh_t;
 
 
-/* serial of an interest that is made on no session */
+/* serial of an interest that no upstream session has subscribed to */
 #define NGX_MCP_INTEREST_NEVER  0xffffffff
 
-/* owner: upstream session; text: URI */
+/*
+ * The subscription of a shared upstream session, which is the owner, for all
+ * sessions and calls that want the resource.  Text: URI.
+ */
 
 typedef struct {
     ngx_mcp_record_sh_t     rec;
     uint64_t                uri;          /* hash */
-    uint32_t                count;        /* of subscriptions and calls */
+    uint32_t                count;        /* number of subscriptions and calls
+                                             that use it */
     uint32_t                state;        /* ngx_mcp_interest_e */
-    uint32_t                serial;       /* of the session it is made on */
+    uint32_t                serial;       /* serial of the upstream session
+                                             when it was subscribed */
     uint32_t                asked;        /* fence of the worker that asks the
                                              upstream now; 0: none */
     uint64_t                when;         /* time of the last update, ms */
@@ -486,29 +556,31 @@ typedef struct {
 } ngx_mcp_interest_sh_t;
 
 
-/* text: endpoint, key */
+/* counts what one client has at an endpoint; text: endpoint, key */
 
 typedef struct {
     ngx_mcp_record_sh_t     rec;
     uint32_t                endpoint_len;
     uint32_t                count;
-    ngx_mcp_list_sh_t       list;         /* extensions */
+    ngx_mcp_list_sh_t       list;         /* extensions of the sessions that
+                                             are counted */
 } ngx_mcp_limit_sh_t;
 
 
-/* text: key, result, reason */
+/* the profile of an upstream (ngx_mcp_profile.h); text: key, result, reason */
 
 typedef struct {
-    ngx_mcp_record_sh_t     rec;          /* worker: asker */
+    ngx_mcp_record_sh_t     rec;          /* rec.worker: the worker that asks
+                                             the upstream */
     uint64_t                epoch;
     uint64_t                prober;       /* epoch of the worker that asks, or
                                              asked last */
-    uint64_t                own;          /* epoch since which it holds for one
-                                             endpoint only; 0: for others as
-                                             well */
+    uint64_t                own;          /* epoch since which the profile is
+                                             of one endpoint only; 0: others
+                                             use it as well */
     uint64_t                made;         /* ngx_current_msec */
-    uint64_t                since;        /* ngx_current_msec of the start of
-                                             its state */
+    uint64_t                since;        /* ngx_current_msec at which its
+                                             present state began */
     uint64_t                serial;
     uint32_t                key_len;
     uint32_t                result_len;
@@ -517,9 +589,11 @@ typedef struct {
     uint32_t                status;
     uint32_t                probing;      /* a worker asks the upstream; the
                                              other members are as before */
-    uint32_t                stale;        /* 0, or one of the values below */
-    uint32_t                kept;         /* it was asked for again in vain */
-    uint32_t                failures;     /* attempts in vain, in a row */
+    uint32_t                stale;        /* 0, NGX_MCP_PROFILE_STALE or
+                                             NGX_MCP_PROFILE_SUSPECT */
+    uint32_t                kept;         /* the upstream was asked again, in
+                                             vain: the profile is the former */
+    uint32_t                failures;     /* attempts in a row that failed */
     uint32_t                spare;
 } ngx_mcp_profile_sh_t;
 
@@ -528,24 +602,28 @@ typedef struct {
 
 
 #define NGX_MCP_LIST_WANTED        0x01
-#define NGX_MCP_LIST_PASS_THROUGH  0x02   /* it cannot be kept */
-#define NGX_MCP_LIST_ABSENT        0x04   /* the upstream has none */
-#define NGX_MCP_LIST_LEFT_OUT      0x08   /* others were served without it */
+#define NGX_MCP_LIST_PASS_THROUGH  0x02   /* the list cannot be kept */
+#define NGX_MCP_LIST_ABSENT        0x04   /* the upstream has no such list */
+#define NGX_MCP_LIST_LEFT_OUT      0x08   /* the lists of other upstreams were
+                                             served without this one */
 #define NGX_MCP_LIST_TELL          0x10   /* clients are notified after the
                                              next fetch in any case */
-#define NGX_MCP_LIST_PUBLIC        0x20   /* the content, for all callers */
+#define NGX_MCP_LIST_PUBLIC        0x20   /* the content is for all callers */
 
-/* a list of an upstream */
+/* a list of one kind of an upstream */
 
 typedef struct {
-    uint64_t                due;          /* ngx_current_msec */
-    uint64_t                until;        /* ngx_current_msec, from the
-                                             content's hint */
-    uint32_t                content;
-    uint32_t                signals;      /* signals so far */
-    uint32_t                seen;         /* signals before the last refresh */
-    uint16_t                failures;
-    uint16_t                flags;
+    uint64_t                due;          /* ngx_current_msec of the next
+                                             refresh */
+    uint64_t                until;        /* ngx_current_msec up to which the
+                                             content is fresh by its hint */
+    uint32_t                content;      /* block of ngx_mcp_content_sh_t, or
+                                             0 */
+    uint32_t                signals;      /* number of signals so far */
+    uint32_t                seen;         /* number of signals when the last
+                                             refresh began */
+    uint16_t                failures;     /* failed refreshes in a row */
+    uint16_t                flags;        /* NGX_MCP_LIST_WANTED and so on */
 } ngx_mcp_list_state_sh_t;
 
 
@@ -559,39 +637,46 @@ typedef struct {
     uint64_t                 number;
     uint64_t                 group;       /* hash of endpoint and tenant */
     uint64_t                 key;         /* hash of the list key */
-    uint64_t                 asked;       /* ngx_current_msec */
-    uint64_t                 epoch;       /* of the configuration and layout of
-                                             the upstreams that have parts */
+    uint64_t                 asked;       /* ngx_current_msec of the last use */
+
+    /* the configuration that made the parts, and the digest of its upstreams */
+    uint64_t                 epoch;
     uint64_t                 layout;
+
     uint64_t                 versions[NGX_MCP_LIST_KINDS];
     uint32_t                 endpoint_len;
     uint32_t                 tenant_len;
-    uint32_t                 members;
-    uint32_t                 dirty;       /* kinds that changed */
-    uint32_t                 kinds;       /* that are fetched */
+    uint32_t                 members;     /* number of sessions */
+    uint32_t                 dirty;       /* bits of kinds that changed as a
+                                             part was dropped */
+    uint32_t                 kinds;       /* bits of kinds that are fetched */
     uint32_t                 spare;
     ngx_mcp_list_sh_t        parts;       /* in configured order */
 } ngx_mcp_audience_sh_t;
 
 
-/* text: the upstream */
+/* the lists of one upstream for an audience; text: name of the upstream */
 
 typedef struct {
     ngx_mcp_record_sh_t      rec;         /* owner: audience */
-    uint64_t                 prefix;      /* hash */
-    uint32_t                 dirty;       /* kinds that changed */
+    uint64_t                 prefix;      /* hash of the prefix of names */
+    uint32_t                 dirty;       /* bits of kinds that changed, of
+                                             which no client was notified */
     ngx_mcp_list_state_sh_t  lists[NGX_MCP_LIST_KINDS];
 } ngx_mcp_part_sh_t;
 
 
-/* text: the list */
+/* the content of a list; text: its entries */
 
 typedef struct {
     ngx_mcp_record_sh_t     rec;          /* owner: part; flags: kind */
-    uint64_t                filled;       /* ngx_current_msec */
-    uint32_t                entries;
-    u_char                  digest[NGX_MCP_DIGEST_LEN];
-    u_char                  order[NGX_MCP_DIGEST_LEN];
+    uint64_t                filled;       /* ngx_current_msec at which it was
+                                             stored or confirmed */
+    uint32_t                entries;      /* number of entries */
+    u_char                  digest[NGX_MCP_DIGEST_LEN];  /* of the entries in
+                                                            any order */
+    u_char                  order[NGX_MCP_DIGEST_LEN];   /* of the entries in
+                                                            this order */
 } ngx_mcp_content_sh_t;
 
 
@@ -601,7 +686,7 @@ typedef struct {
 #define NGX_MCP_SEND_TENANT    0x02       /* for one tenant */
 #define NGX_MCP_SEND_CHANNEL   0x04       /* to a session or call */
 #define NGX_MCP_SEND_TOPIC     0x08
-#define NGX_MCP_SEND_OTHER     0x10       /* no topic but a resource */
+#define NGX_MCP_SEND_OTHER     0x10       /* to a resource that is no topic */
 #define NGX_MCP_SEND_UNANNOUNCED     0x20
 #define NGX_MCP_SEND_GAP       0x40
 #define NGX_MCP_SEND_COUNTED   0x80       /* the text has the count */
@@ -615,19 +700,21 @@ typedef struct {
 
 typedef struct {
     ngx_mcp_target_sh_t     target;
-    uint64_t                what;         /* hash; 0: it is not joined */
-    uint64_t                count;        /* events it stands for */
-    ngx_mcp_ref_t           ref;
+    uint64_t                what;         /* hash of what is coalesced; 0: the
+                                             event is sent at once */
+    uint64_t                count;        /* number of events that this one
+                                             stands for */
+    ngx_mcp_ref_t           ref;          /* session or call; block 0: none */
     uint32_t                endpoint_len;
     uint32_t                tenant_len;
     uint32_t                uri_len;
     uint32_t                text_len;
     uint32_t                counts[NGX_MCP_SEND_COUNTS];
-    uint32_t                time;         /* of a window */
-    uint32_t                limit;        /* of topics */
-    uint32_t                flags;
-    uint16_t                how;
-    uint16_t                level;
+    uint32_t                time;         /* length of the window, ms */
+    uint32_t                limit;        /* most topics in a group */
+    uint32_t                flags;        /* NGX_MCP_EVENT_* */
+    uint16_t                how;          /* NGX_MCP_SEND_* */
+    uint16_t                level;        /* of notifications/message, or 0 */
 } ngx_mcp_delivery_sh_t;
 
 
@@ -648,17 +735,23 @@ typedef struct {
 #define NGX_MCP_COALESCING_CLASSES  32
 #define NGX_MCP_COALESCING_NONE     32
 
-/* text: deliveries; of a window, one, without a text if nothing waits */
+/*
+ * An item of the outbox, or a coalescing window.  Text: its deliveries.  A
+ * window has one, which has no text if no event waits.
+ */
 
 typedef struct {
     ngx_mcp_record_sh_t     rec;          /* in the list of its class, or of
                                              items */
     uint64_t                deadline;     /* ngx_current_msec */
-    uint64_t                key;          /* of a window */
+    uint64_t                key;          /* hash of what a window joins */
     ngx_mcp_progress_sh_t   at;
-    uint32_t                class;
-    uint32_t                nonce;        /* of the worker at work */
-    uint32_t                deliveries;
+    uint32_t                class;        /* list of the window in
+                                             root->coalescing; or
+                                             NGX_MCP_COALESCING_NONE */
+    uint32_t                nonce;        /* nonce of the worker (rec.worker)
+                                             that delivers the item */
+    uint32_t                deliveries;   /* number of deliveries */
 } ngx_mcp_item_sh_t;
 
 
@@ -680,8 +773,9 @@ typedef char  ngx_mcp_records_fit[
 #define NGX_MCP_OVERLAPS      2048
 
 typedef struct {
-    uint64_t                text;         /* hash and reader, 0: none */
-    uint64_t                when;         /* ms */
+    uint64_t                text;         /* hash of the text and the reader;
+                                             0: the place is not in use */
+    uint64_t                when;         /* time at which it was read, ms */
 } ngx_mcp_overlap_sh_t;
 
 
@@ -705,7 +799,8 @@ typedef struct {
 typedef struct {
     uint64_t                key;          /* hash of endpoint and upstream */
     uint32_t                method;
-    uint32_t                used;         /* set last */
+    uint32_t                used;         /* set when all members above and
+                                             "text" are set */
     u_char                  endpoint_len;
     u_char                  upstream_len;
     u_char                  text[NGX_MCP_METRIC_TEXT];
@@ -716,15 +811,16 @@ typedef struct {
 
 
 struct ngx_mcp_root_sh_s {
-    uint64_t                numbers;          /* of groups */
+    uint64_t                numbers;          /* last number given to a group
+                                                 or audience */
     uint64_t                profile_changes;  /* ngx_mcp_profile_changes() */
     uint64_t                lists_forgotten;  /* calls of ngx_mcp_list_forget()
                                                  */
     uint32_t                oldest;           /* place in "idempotency" */
     uint32_t                next;             /* place of the next overlap */
-    uint32_t                metrics;          /* rows in "metric" */
-    uint32_t                wanted;           /* places of wants, a power of
-                                                 two */
+    uint32_t                metrics;          /* number of rows in "metric" */
+    uint32_t                wanted;           /* number of places of wants; a
+                                                 power of two */
     ngx_atomic_t            full;             /* ngx_current_msec of the last
                                                  log entry that the zone is
                                                  full */
