@@ -30,13 +30,15 @@
 #define NGX_MCP_GENERAL_CHANNEL  0
 
 
-/* a position in a channel: how many events of each log were read */
+/*
+ * A position in a channel: the position of the last event that was read, in
+ * each of its logs.  "group" and "endpoint" are 0 in the channel of a call.
+ */
 
 typedef struct {
-    uint64_t                own;
-    uint64_t                group;        /* the log of its group, and ... */
-    uint64_t                endpoint;     /* ... of its endpoint: these are 0
-                                             in the channel of a call */
+    uint64_t                own;          /* log of the session or call */
+    uint64_t                group;        /* log of the session's group */
+    uint64_t                endpoint;     /* log of the session's endpoint */
 } ngx_mcp_cursor_t;
 
 
@@ -46,27 +48,37 @@ typedef struct {
  */
 #define NGX_MCP_CHANNEL_WAITING  64
 
+/* URIs of an event, at most */
 #define NGX_MCP_EVENT_URIS  3
 
 
 /* flags of an event */
 
-#define NGX_MCP_EVENT_RESPONSE  0x01      /* it ends its call's channel */
-#define NGX_MCP_EVENT_REQUEST   0x02      /* its loss ends the channel, if the
-                                             call is parked */
+#define NGX_MCP_EVENT_RESPONSE  0x01      /* the response of a call, which ends
+                                             the call's channel */
+#define NGX_MCP_EVENT_REQUEST   0x02      /* a server request: the channel of a
+                                             parked call ends if it is lost */
 
-/* for sessions that share cached lists; for those without cached lists */
+/* the event is only for sessions that get their lists from an audience */
 #define NGX_MCP_EVENT_LISTED    0x10
+
+/* the event is only for sessions that get their lists from upstreams */
 #define NGX_MCP_EVENT_UNLISTED  0x20
 
-/* for sessions that had no stream of their own at the upstream by then */
+/*
+ * The event came on the stream of a shared upstream session.  It is only for
+ * sessions that had no stream of their own at the upstream at this time.
+ */
 #define NGX_MCP_EVENT_SHARED    0x40
 
-/* for sessions that were offered one of these (NGX_MCP_OFFERED_*) */
+/* the event is for sessions that were offered one kind (NGX_MCP_OFFERED_*) */
 #define NGX_MCP_EVENT_OFFERED(kinds)  ((kinds) << 8)
 #define NGX_MCP_EVENT_KINDS(flags)    (((flags) >> 8) & 0x07)
 
-/* lists of these kinds changed; a subscriber that listens has named kinds */
+/*
+ * Lists of these kinds changed: of the sessions of subscriptions/listen, the
+ * event is only for those that asked for one of the kinds.
+ */
 #define NGX_MCP_EVENT_CHANGED(kinds)  ((kinds) << 12)
 #define NGX_MCP_EVENT_CHANGES(flags)  (((flags) >> 12) & 0x07)
 
@@ -78,13 +90,14 @@ typedef struct {
     ngx_uint_t              nparts;
     ngx_uint_t              flags;
     ngx_uint_t              level;        /* of notifications/message, or 0 */
-    /* for sessions that subscribed to all of these URIs; empty: for all */
-    ngx_str_t               uri[NGX_MCP_EVENT_URIS];
 
-    ngx_str_t               identity;     /* the event is for it; data NULL:
-                                             for all */
-    ngx_str_t               list_key;     /* the event is for its audience;
-                                             data NULL: for all */
+    /* the sessions that the event is for have to match all of these */
+
+    ngx_str_t               uri[NGX_MCP_EVENT_URIS];  /* they have subscribed
+                                                         to each; empty: no
+                                                         condition */
+    ngx_str_t               identity;     /* data NULL: any */
+    ngx_str_t               list_key;     /* data NULL: any */
 } ngx_mcp_event_t;
 
 
@@ -93,18 +106,20 @@ typedef struct {
 typedef struct {
     ngx_mcp_ref_t           ref;
     uint32_t                channel;      /* never 0 */
-    uint32_t                local;        /* number in its worker */
-    uint32_t                upstream;     /* hash of the upstream that is
-                                             asked, or 0 */
-    uint32_t                nrunning;     /* without a session: calls with the
-                                             same key, with this one */
+    uint32_t                local;        /* number that the worker gave it */
+    uint32_t                upstream;     /* hash of the name of the upstream
+                                             that is asked, or 0 */
+    uint32_t                nrunning;     /* out, of a call without a session:
+                                             number of running calls with the
+                                             same key, this one included */
 } ngx_mcp_call_t;
 
 /*
- * Registers a running request.  id: raw token; token: raw progress token or
- * empty; call->local and call->upstream are set.  NGX_OK, NGX_BUSY when limit
- * calls run in this session, NGX_MCP_EXISTS when a running call has this id,
- * NGX_DECLINED when the session ended or the zone is full.
+ * Makes a call of a session.  id: raw JSON id of the request; token: raw
+ * progress token, or empty; the caller has set call->local and call->upstream.
+ * NGX_OK; NGX_BUSY: "limit" calls run in this session; NGX_MCP_EXISTS: a
+ * running call has this id; NGX_DECLINED: the session has ended, or the zone is
+ * full.
  */
 #define NGX_MCP_EXISTS  -20
 
@@ -112,10 +127,9 @@ ngx_int_t ngx_mcp_call_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_str_t *id, ngx_str_t *token, ngx_uint_t limit, ngx_mcp_call_t *call);
 
 /*
- * Registers a running request of a caller without a session; call->local is
- * set.  The call has no line, and the id of the request may be equal to that
- * of another one.  NGX_OK; NGX_BUSY: "limit" calls with this endpoint and key
- * run; NGX_DECLINED: the zone is full.
+ * Makes a call of a client without a session; the caller has set call->local.
+ * The call has no channel, and ids need not be unique.  NGX_OK; NGX_BUSY:
+ * "limit" calls with this endpoint and key run; NGX_DECLINED: the zone is full.
  */
 ngx_int_t ngx_mcp_call_open_sessionless(ngx_mcp_zone_t *zone,
     ngx_str_t *endpoint, ngx_str_t *key, ngx_uint_t limit,
@@ -133,15 +147,15 @@ void ngx_mcp_call_moved(ngx_mcp_zone_t *zone, ngx_mcp_call_t *call);
 void ngx_mcp_call_mark(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call,
     ngx_uint_t flag);
 
-/* why a request or response was lost on the line of a parked call */
+/* why a request or response was lost in the channel of a parked call */
 
 typedef enum {
     NGX_MCP_CALL_WHOLE = 0,               /* none was lost */
     NGX_MCP_CALL_NO_ROOM,
-    NGX_MCP_CALL_TOO_LARGE                /* for mcp_message_limit */
+    NGX_MCP_CALL_TOO_LARGE                /* larger than mcp_message_limit */
 } ngx_mcp_call_lost_e;
 
-/* whether a stream carries the call's channel */
+/* returns whether a stream carries the call's channel */
 ngx_uint_t ngx_mcp_call_has_stream(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call);
 
 /*
@@ -216,31 +230,36 @@ ngx_int_t ngx_mcp_token_find(ngx_mcp_zone_t *zone, ngx_str_t *token,
 
 typedef enum {
     NGX_MCP_GAP_NONE = 0,
-    NGX_MCP_GAP_REPORTED,                 /* no event was read since */
-    NGX_MCP_GAP_MORE                      /* another one followed */
+    NGX_MCP_GAP_REPORTED,                 /* a gap was reported, and no event
+                                             was read since */
+    NGX_MCP_GAP_MORE                      /* and another gap followed */
 } ngx_mcp_gap_e;
 
 typedef struct {
-    ngx_mcp_ref_t           ref;          /* of the stream's record */
+    ngx_mcp_ref_t           ref;          /* the stream's record */
     ngx_mcp_ref_t           session;
     ngx_mcp_ref_t           group;
     ngx_mcp_ref_t           endpoint;
-    uint32_t                channel;
-    uint32_t                local;        /* number in its worker */
-    uint32_t                more;         /* after a read: there may be more */
+    uint32_t                channel;      /* number of the channel */
+    uint32_t                local;        /* number that the worker gave it */
+    uint32_t                more;         /* after a read: there may be more
+                                             events to read */
     uint32_t                gap;          /* ngx_mcp_gap_e */
-    uint32_t                own;          /* block of the event read last in
-                                             each log, or 0 */
+
+    /* blocks of the events that were read last in the three logs, or 0 */
+    uint32_t                own;
     uint32_t                of_group;
     uint32_t                of_endpoint;
-    ngx_mcp_cursor_t        cursor;       /* behind the event read last */
+
+    ngx_mcp_cursor_t        cursor;       /* position of the event read last */
     ngx_mcp_cursor_t        seen;         /* end of the shared logs when the
                                              stream was opened; its worker is
                                              notified of later events */
 
-    unsigned                unknown:1;    /* "from" is behind the end of the
-                                             channel */
-    unsigned                inner:1;      /* a call reads it */
+    unsigned                unknown:1;    /* the client's Last-Event-ID is
+                                             behind the end of the channel */
+    unsigned                inner:1;      /* the module reads the stream for a
+                                             call; no client does */
 } ngx_mcp_stream_t;
 
 /*
@@ -274,7 +293,8 @@ void ngx_mcp_stream_close(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
  *   NGX_AGAIN     there is no event now; the stream will be woken, or its
  *                 worker is notified of events of the group
  *                 (ngx_mcp_subscriber.h)
- *   NGX_DECLINED  another stream carries the channel; heartbeats only
+ *   NGX_DECLINED  another stream carries the channel; this one gets only
+ *                 heartbeats
  *   NGX_BUSY      the event does not fit into size but needs *len bytes
  *   NGX_ABORT     a gap: *len events were lost (NGX_MCP_LOST_UNKNOWN: an
  *                 unknown number), the cursor is behind them

@@ -6,13 +6,14 @@
 
 /*
  * Sessions of legacy clients (2025-11-25 basic/transports, "Session
- * Management"), and what hangs on one: its upstream sessions
- * (ngx_mcp_upstream_session.h), server requests (ngx_mcp_server_request.h), the
- * URIs it subscribed to.
+ * Management").  A session has upstream sessions
+ * (ngx_mcp_upstream_session.h), server requests (ngx_mcp_server_request.h), and
+ * subscriptions to resources.
  *
  * A session belongs to one endpoint, one tenant and one identity; a lookup
- * that does not name all three does not find it.  Sessions of one endpoint
- * and tenant form a group, which has the log of events to many.
+ * that does not name all three does not find the session.  The sessions of one
+ * endpoint and tenant form a group.  The group has a log of the events that are
+ * for several sessions.
  */
 
 #ifndef _NGX_MCP_SESSION_H_INCLUDED_
@@ -28,11 +29,12 @@ typedef struct {
     ngx_str_t               endpoint;
     ngx_str_t               tenant;
     ngx_str_t               identity;
-    ngx_str_t               client;       /* the payer; empty: the tenant pays
-                                             for all its sessions */
-    uint64_t                account;      /* key of the payer's account, if the
-                                             session is restored: then it may
-                                             take all room; 0: "client" pays */
+    ngx_str_t               client;       /* name of the client, which pays
+                                             for the blocks; empty: the tenant
+                                             pays for all its sessions */
+    uint64_t                account;      /* key of the account that pays for
+                                             a restored session, which may use
+                                             all room; 0: "client" pays */
 
     /* raw "params" of the client's initialize, at most 4k, for upstream
        sessions */
@@ -40,31 +42,37 @@ typedef struct {
     ngx_str_t               client_name;
     ngx_str_t               client_version;
     ngx_uint_t              revision;     /* ngx_mcp_revision_e */
-    ngx_uint_t              offered;      /* NGX_MCP_OFFERED_* bits: a gap is
-                                             resynced by these */
+    ngx_uint_t              offered;      /* NGX_MCP_OFFERED_* bits: kinds of
+                                             lists that the client fetches
+                                             again after a gap */
 
-    ngx_str_t               list_key;     /* of its audience: a letter, and
-                                             more (ngx_mcp_declared.h) */
-    ngx_uint_t              own_lists;    /* it gets its lists from upstreams,
+    ngx_str_t               list_key;     /* list key of its audience: a
+                                             letter, and more
+                                             (ngx_mcp_declared.h) */
+    ngx_uint_t              own_lists;    /* 1: its lists come from upstreams,
                                              not from an audience */
-    ngx_uint_t              listens;      /* it is a subscriber without a
-                                             client's session
-                                             (subscriptions/listen): it ends
-                                             with its stream, and no client may
-                                             use its id */
-    ngx_uint_t              exclusive;    /* it is for calls of clients without
-                                             a session (ngx_mcp_parked.h) */
+    ngx_uint_t              listens;      /* 1: the session is made for a
+                                             subscriptions/listen request; it
+                                             ends with the stream, and no
+                                             client may use its id */
+    ngx_uint_t              exclusive;    /* 1: the session is for calls of a
+                                             client that has no session
+                                             (ngx_mcp_parked.h) */
     ngx_str_t               limit_key;
-    ngx_uint_t              limit;        /* sessions per key, 0: no limit */
+    ngx_uint_t              limit;        /* most sessions with this limit_key;
+                                             0: any number */
     ngx_msec_t              timeout;      /* mcp_session_timeout */
     ngx_uint_t              event_max;    /* mcp_event_buffer N */
     size_t                  event_size;   /* mcp_event_buffer SIZE */
 } ngx_mcp_session_new_t;
 
-/* a copy of what a request needs; strings point into "text" */
+/*
+ * A copy of the members of a session that a request needs.  The strings point
+ * into "text".
+ */
 
 typedef struct {
-    /* in: the number of requests of the client that come now */
+    /* set by the caller: the number of messages in the client's request */
     ngx_uint_t              requests;
 
     ngx_mcp_ref_t           ref;
@@ -72,12 +80,16 @@ typedef struct {
     ngx_uint_t              revision;
     ngx_uint_t              level;        /* ngx_mcp_level_e */
     ngx_uint_t              offered;
-    ngx_uint_t              streams;      /* open GETs */
-    ngx_uint_t              calls;        /* running */
-    uint64_t                created;      /* ms since the epoch */
-    uint64_t                seen;         /* ms, time of this request */
-    uint64_t                before;       /* ms, time of the request before */
-    ngx_mcp_ref_t           listed;       /* audience whose lists it gets */
+    ngx_uint_t              streams;      /* number of open GET streams */
+    ngx_uint_t              calls;        /* number of running calls */
+
+    /* times, in ms since the epoch */
+    uint64_t                created;
+    uint64_t                seen;         /* this request */
+    uint64_t                before;       /* the request before this one */
+
+    ngx_mcp_ref_t           listed;       /* audience of which the session is a
+                                             member; block 0: none */
     uint64_t                audience;     /* hash of its list key */
     u_char                  letter;       /* first letter of its list key */
     ngx_uint_t              own_lists;
@@ -95,12 +107,12 @@ typedef struct {
 ngx_int_t ngx_mcp_session_create(ngx_mcp_zone_t *zone,
     ngx_mcp_session_new_t *in, ngx_mcp_ref_t *ref);
 
-/* after NGX_DECLINED: a sentence for the client with the reason */
+/* returns a sentence that tells the client why room was refused last */
 const char *ngx_mcp_room_refusal(ngx_mcp_zone_t *zone);
 
 /*
- * The revision of a live session of this endpoint with this id; 0: there is
- * none.  Does not count as a use of the session.
+ * Returns the revision of the live session of this endpoint that has this id;
+ * 0: there is none.  This does not count as a use of the session.
  */
 ngx_uint_t ngx_mcp_session_exists(ngx_mcp_zone_t *zone, ngx_str_t *id,
     ngx_str_t *endpoint);
@@ -114,17 +126,19 @@ ngx_int_t ngx_mcp_session_find(ngx_mcp_zone_t *zone, ngx_str_t *id,
     ngx_str_t *endpoint, ngx_str_t *tenant, ngx_str_t *identity,
     ngx_mcp_session_t *out);
 
-/* more of a live session; NGX_OK; NGX_DECLINED: it has ended */
+/* what the module's tools tell a client of its session */
 
 typedef struct {
     ngx_uint_t              level;        /* ngx_mcp_level_e */
-    ngx_uint_t              streams;      /* open GETs */
-    ngx_uint_t              running;      /* calls */
-    ngx_uint_t              calls;        /* so far */
-    uint64_t                events;       /* taken by streams so far */
+    ngx_uint_t              streams;      /* number of open GET streams */
+    ngx_uint_t              running;      /* number of running calls */
+    ngx_uint_t              calls;        /* number of calls so far */
+    uint64_t                events;       /* number of events that streams have
+                                             read so far */
     ngx_msec_t              timeout;
 } ngx_mcp_session_info_t;
 
+/* NGX_OK; NGX_DECLINED: the session has ended */
 ngx_int_t ngx_mcp_session_info(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_mcp_session_info_t *info);
 
@@ -137,13 +151,16 @@ ngx_int_t ngx_mcp_session_initialize(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t session, ngx_pool_t *pool, ngx_str_t *out,
     ngx_uint_t *level);
 
-/* copies the list key of its audience to pool; the result is as above */
+/*
+ * Copies the list key of a session to pool.  NGX_OK; NGX_DECLINED: the session
+ * has ended; NGX_ERROR: no memory.
+ */
 ngx_int_t ngx_mcp_session_list_key(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t session, ngx_pool_t *pool, ngx_str_t *out);
 
 /*
- * The number of subscribers of an endpoint and tenant that listen; gets: and
- * of sessions with a GET stream.
+ * Returns the number of sessions of subscriptions/listen of an endpoint and
+ * tenant; with "gets", sessions that have a GET stream are added.
  */
 ngx_uint_t ngx_mcp_group_listens(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
     ngx_str_t *tenant, ngx_uint_t gets);
@@ -151,9 +168,10 @@ ngx_uint_t ngx_mcp_group_listens(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
 #define NGX_MCP_GROUP_TENANTS  32
 
 /*
- * Copies the next tenants of an endpoint that have such subscribers to pool,
- * NGX_MCP_GROUP_TENANTS at most; *serial is 0 at first.  Returns their number;
- * 0: no more follow, or no memory.
+ * Copies the names of the next tenants of an endpoint that have sessions to
+ * pool, NGX_MCP_GROUP_TENANTS at most.  *serial is 0 in the first call, and
+ * tells the next call where to go on.  Returns the number of tenants; 0: there
+ * are no more, or there is no memory.
  */
 ngx_uint_t ngx_mcp_group_tenants(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
     uint64_t *serial, ngx_pool_t *pool, ngx_str_t *tenants);
@@ -170,11 +188,14 @@ void ngx_mcp_session_set_level(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_uint_t level);
 
 
-/* the number of GETs on the general channel; NGX_DECLINED: it has ended */
+/*
+ * Returns the number of GET streams on the general channel of a session;
+ * NGX_DECLINED: the session has ended.
+ */
 ngx_int_t ngx_mcp_session_gets(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session);
 
 
-/* a longer URI is not subscribed to */
+/* the longest URI to which a session can subscribe */
 #define NGX_MCP_URI_MAX  16384
 
 /*

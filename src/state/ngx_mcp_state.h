@@ -5,16 +5,16 @@
 
 
 /*
- * Functions that the files of this folder share, beside those of their headers;
- * included by ngx_mcp_state_sh.h.  A file calls functions of the files before
- * it only; it reaches those behind it by the zone's schema.
+ * Functions that only the files of this folder call.  ngx_mcp_state_sh.h
+ * includes this header.  The files have an order: a file calls functions of
+ * files before it only, and reaches the files behind it by the zone's schema.
  */
 
 #ifndef _NGX_MCP_STATE_H_INCLUDED_
 #define _NGX_MCP_STATE_H_INCLUDED_
 
 
-/* the use for which blocks are asked; it decides how many there may be */
+/* what blocks are reserved for; this decides how many blocks may be used */
 
 typedef enum {
     /* The module itself needs them.  It may take all free blocks. */
@@ -41,17 +41,17 @@ typedef enum {
                            ngx_mcp_stage_needs(stage))
 
 
-/* a record whose client or group may have no other record yet */
+/* a request for the first record of a client, whose group may be new as well */
 
 typedef struct {
     ngx_str_t              *endpoint;
     ngx_str_t              *tenant;
     uint64_t                account;      /* key of the account that pays */
     ngx_str_t              *limit_key;
-    ngx_uint_t              limit;        /* of sessions with limit_key; 0:
-                                             none */
+    ngx_uint_t              limit;        /* most sessions with limit_key; 0:
+                                             any number */
     ngx_uint_t              room;         /* ngx_mcp_room_e */
-    ngx_uint_t              blocks;
+    ngx_uint_t              blocks;       /* blocks of the record */
 } ngx_mcp_admit_t;
 
 typedef struct {
@@ -73,11 +73,14 @@ typedef struct {
 /* counts of a process, in zone->counts */
 
 typedef enum {
-    NGX_MCP_COUNT_DELETES = 0             /* under way at upstreams */
+    NGX_MCP_COUNT_DELETES = 0             /* DELETE requests under way */
 } ngx_mcp_count_e;
 
 
-/* ids of events (ngx_mcp_idempotency.c); find: NULL: the id is not known */
+/*
+ * Ids of events (ngx_mcp_idempotency.c).  find() returns NULL if the id is not
+ * known.  add() notes an id in place of the oldest one.
+ */
 
 ngx_mcp_idempotency_sh_t *ngx_mcp_idempotency_find_locked(ngx_mcp_zone_t *zone,
     uint64_t key);
@@ -131,7 +134,7 @@ void ngx_mcp_account_charge_locked(ngx_mcp_zone_t *zone, uint32_t n,
 void ngx_mcp_account_release_locked(ngx_mcp_zone_t *zone, uint32_t n,
     ngx_uint_t type, ngx_uint_t blocks);
 
-/* the list of its account in which an event is */
+/* returns the list of an account in which the event is linked by its age */
 ngx_mcp_list_sh_t *ngx_mcp_account_events(ngx_mcp_zone_t *zone,
     ngx_mcp_event_sh_t *e);
 
@@ -167,7 +170,7 @@ void ngx_mcp_log_input(ngx_mcp_zone_t *zone, ngx_mcp_log_input_t *in,
 void ngx_mcp_log_target(ngx_mcp_zone_t *zone, ngx_mcp_event_t *event,
     ngx_mcp_target_sh_t *target);
 
-/* the log of a session, call, topic or group */
+/* returns the log of a session, call, topic or group */
 ngx_mcp_log_sh_t *ngx_mcp_log_of(void *owner);
 
 /* makes an event, whose room was reserved, at the end of a log */
@@ -175,7 +178,10 @@ ngx_mcp_event_sh_t *ngx_mcp_log_add_locked(ngx_mcp_zone_t *zone, void *owner,
     ngx_mcp_event_t *event, ngx_mcp_target_sh_t *target,
     ngx_mcp_stage_t *stage);
 
-/* a live session or running call, and *session; NULL: it is gone */
+/*
+ * Finds the live session or running call that the reference names; *session
+ * becomes the session, or that of the call.  NULL: it has ended.
+ */
 void *ngx_mcp_log_owner_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
     ngx_mcp_session_sh_t **session);
 
@@ -221,18 +227,22 @@ void ngx_mcp_log_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_event_sh_t *e);
 ngx_uint_t ngx_mcp_log_clear_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_log_sh_t *log, ngx_uint_t max);
 
-/* drops the channel of a call that has finished */
+/* drops a finished call, with its channel */
 void ngx_mcp_channel_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_call_sh_t *c);
 
 void ngx_mcp_losses_make_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g);
 
-/* missing events behind pos in a group's log that were for a subscriber */
+/*
+ * Which of the events that are missing behind pos in a group's log were for a
+ * subscriber.
+ */
 
 typedef enum {
     NGX_MCP_LOST_NONE = 0,
-    NGX_MCP_LOST_ALL,                     /* all missing events */
-    NGX_MCP_LOST_SOME,                    /* some of them, perhaps */
-    NGX_MCP_LOST_GAP                      /* there is a gap of unknown size */
+    NGX_MCP_LOST_ALL,
+    NGX_MCP_LOST_SOME,                    /* perhaps some, perhaps none */
+    NGX_MCP_LOST_GAP                      /* an unknown number of events is
+                                             missing */
 } ngx_mcp_lost_e;
 
 ngx_mcp_lost_e ngx_mcp_losses_since_locked(ngx_mcp_zone_t *zone,
@@ -244,7 +254,10 @@ ngx_mcp_lost_e ngx_mcp_losses_since_locked(ngx_mcp_zone_t *zone,
 #define ngx_mcp_group_endpoint(zone, g)                                       \
     ((ngx_mcp_group_sh_t *) ngx_mcp_block(zone, (g)->endpoint))
 
-/* NGX_MCP_GROUP, or NGX_MCP_ENDPOINT with tenant NULL; NULL: there is none */
+/*
+ * Finds a group.  type: NGX_MCP_GROUP, or NGX_MCP_ENDPOINT with tenant NULL.
+ * NULL: there is none.
+ */
 ngx_mcp_group_sh_t *ngx_mcp_group_find_locked(ngx_mcp_zone_t *zone,
     ngx_uint_t type, ngx_str_t *endpoint, ngx_str_t *tenant);
 
@@ -257,7 +270,7 @@ ngx_mcp_group_sh_t *ngx_mcp_group_get_locked(ngx_mcp_zone_t *zone,
 ngx_uint_t ngx_mcp_group_matches(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
     ngx_str_t *endpoint, ngx_str_t *tenant);
 
-/* a group, or an endpoint; NULL: it is gone */
+/* returns the group or endpoint that the reference names; NULL: it is gone */
 ngx_mcp_group_sh_t *ngx_mcp_group_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t ref);
 
@@ -276,23 +289,31 @@ void ngx_mcp_group_drop_unused_locked(ngx_mcp_zone_t *zone,
 void ngx_mcp_group_gets_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
     ngx_int_t n);
 
-/* frees a part of groups without sessions; NGX_AGAIN: more is left */
+/*
+ * Frees a part of the logs of groups in root->removals.  NGX_OK; NGX_AGAIN:
+ * more is left.
+ */
 ngx_int_t ngx_mcp_group_sweep_locked(ngx_mcp_zone_t *zone);
 
-/* the groups of an endpoint and tenant (NULL: of all) one by one */
+/* a walk over groups, in the order of their numbers */
 
 typedef struct {
-    ngx_str_t              *endpoint;
-    ngx_str_t              *tenant;
-    uint64_t                number;
-    ngx_uint_t              type;         /* may be set to NGX_MCP_ENDPOINT */
-    ngx_mcp_ref_t           ref;
+    ngx_str_t              *endpoint;     /* NULL: groups of all endpoints */
+    ngx_str_t              *tenant;       /* NULL: groups of all tenants */
+    uint64_t                number;       /* number of the group at "ref" */
+    ngx_uint_t              type;         /* NGX_MCP_GROUP, unless the caller
+                                             sets NGX_MCP_ENDPOINT */
+    ngx_mcp_ref_t           ref;          /* group that was found last */
 } ngx_mcp_groups_t;
 
 void ngx_mcp_groups_init(ngx_mcp_groups_t *groups, ngx_str_t *endpoint,
     ngx_str_t *tenant);
 
-/* moves groups->ref; NGX_OK; NGX_DONE; NGX_AGAIN: those so far do not match */
+/*
+ * Finds the next group.  NGX_OK: groups->ref is the group; NGX_DONE: there are
+ * no more; NGX_AGAIN: it was not among the groups examined under this hold of
+ * the lock.
+ */
 ngx_int_t ngx_mcp_groups_next_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_groups_t *groups);
 
@@ -302,56 +323,65 @@ ngx_int_t ngx_mcp_groups_next_locked(ngx_mcp_zone_t *zone,
 void ngx_mcp_audience_drop_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_audience_sh_t *a);
 
-/* drops lists of these kinds that passed, which are not fetched */
+/*
+ * Drops the lists of these kinds that were copied as they passed through nginx
+ * (ngx_mcp_list_keep()).
+ */
 void ngx_mcp_audience_passed_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_audience_sh_t *aud, ngx_mcp_part_sh_t *p, ngx_uint_t kinds);
 
 ngx_int_t ngx_mcp_audience_reclaim_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t but);
 
-/* the session that has this extension ends, or joins another one */
+/* ends the membership of the session that has this extension */
 void ngx_mcp_audience_leave_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_extension_sh_t *e);
 
-/* the audience of a group with this hash of its list key, or NULL */
+/* returns the audience of a group with this hash of its list key, or NULL */
 ngx_mcp_audience_sh_t *ngx_mcp_audience_find_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_group_sh_t *g, uint64_t key);
 
-/* the part of an upstream, or NULL */
+/* returns the part of an audience for this upstream, or NULL */
 ngx_mcp_part_sh_t *ngx_mcp_audience_part_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_audience_sh_t *a, ngx_str_t *upstream);
 
 
 /* wants (ngx_mcp_want.c) */
 
-/* the hash of an empty identity or list key; it is no want */
+/* returns the hash of an empty identity or list key, which is no want */
 uint64_t ngx_mcp_want_none(ngx_mcp_zone_t *zone);
 
-/* the want of an event; of several, the one with the fewest readers */
+/*
+ * Returns the want of an event; if it is for several things at once, the want
+ * that has the fewest readers.  none: ngx_mcp_want_none().
+ */
 uint64_t ngx_mcp_event_want(ngx_mcp_target_sh_t *target, uint64_t none);
 
-/* the number of places in a zone of this size */
+/* returns the number of places of wants in a zone of this size */
 size_t ngx_mcp_wanted_places(size_t size);
 
-/* wakes the workers that may have readers of a new event; NULL: all of them */
+/*
+ * Wakes the workers that may have readers of a new event in the group's log.
+ * target NULL: wakes all workers that watch the group.
+ */
 void ngx_mcp_group_ring_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
     ngx_mcp_target_sh_t *target);
 
 
 /* subscribers */
 
-/* the subscriber of a live session; NULL: the session is gone */
+/* returns the subscriber of a live session; NULL: the session is gone */
 ngx_mcp_subscriber_sh_t *ngx_mcp_subscriber_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t owner);
 
 #define ngx_mcp_subscriber_group(zone, sb)                                    \
     ((ngx_mcp_group_sh_t *) ngx_mcp_block(zone, (sb)->group))
 
-/* whether the subscriber does not get events for this target */
+/* returns whether events for this target are not for the subscriber */
 ngx_uint_t ngx_mcp_subscriber_hidden_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_subscriber_sh_t *sb, ngx_mcp_target_sh_t *target);
 
-/* moves the subscriber's position up to this one; never back */
+/* moves the subscriber's position to this one, unless it is behind it */
 void ngx_mcp_subscriber_move_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_subscriber_sh_t *sb, ngx_mcp_cursor_t *cursor);
 
@@ -359,7 +389,7 @@ void ngx_mcp_subscriber_move_locked(ngx_mcp_zone_t *zone,
 void ngx_mcp_subscriber_wake_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_subscriber_sh_t *sb, ngx_uint_t reasons);
 
-/* the subscription to a URI with this hash, or NULL */
+/* returns the subscription to a URI with this hash, or NULL */
 ngx_mcp_subscription_sh_t *ngx_mcp_subscriber_find_locked(
     ngx_mcp_zone_t *zone, ngx_mcp_subscriber_sh_t *sb, uint64_t uri);
 
@@ -375,7 +405,10 @@ void ngx_mcp_subscriber_remove_locked(ngx_mcp_zone_t *zone,
 ngx_mcp_topic_sh_t *ngx_mcp_topic_lookup_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_group_sh_t *g, ngx_str_t *uri);
 
-/* finds or makes a topic, whose room was reserved; NULL: too many in use */
+/*
+ * Finds or makes a topic; room for it was reserved.  NULL: the group has as
+ * many topics as it may, and all are in use.
+ */
 ngx_mcp_topic_sh_t *ngx_mcp_topic_get_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_group_sh_t *g, ngx_mcp_topic_t *topic, ngx_mcp_ref_t payer);
 
@@ -393,7 +426,10 @@ void ngx_mcp_topic_unsubscribe_locked(ngx_mcp_zone_t *zone,
 ngx_uint_t ngx_mcp_topic_reclaim_locked(ngx_mcp_zone_t *zone,
     ngx_uint_t orphans);
 
-/* announces changes, drops idle topics; NGX_AGAIN: more is left */
+/*
+ * Notifies groups of changes of their topics, and drops idle topics.  NGX_OK;
+ * NGX_AGAIN: more is left.
+ */
 ngx_int_t ngx_mcp_topic_sweep_locked(ngx_mcp_zone_t *zone);
 
 /*
@@ -405,7 +441,7 @@ ngx_int_t ngx_mcp_topic_keep_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_group_sh_t *g, ngx_mcp_topic_t *topic, ngx_mcp_log_input_t *in,
     ngx_uint_t room);
 
-/* whether the group has this topic or (other) this other resource */
+/* returns whether the group has this topic or, with "other", this resource */
 ngx_uint_t ngx_mcp_topic_there_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_group_sh_t *g, ngx_str_t *uri, ngx_uint_t other);
 
@@ -416,19 +452,28 @@ ngx_uint_t ngx_mcp_topic_there_locked(ngx_mcp_zone_t *zone,
 void ngx_mcp_pending_delete_add_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_upstream_session_sh_t *us);
 
-/* sends one; NGX_OK; NGX_DECLINED: none, or this worker can not send it now */
+/*
+ * Has this worker send one DELETE (handlers->pending_delete).  NGX_OK;
+ * NGX_DECLINED: none is pending, or this worker can not send one now.
+ */
 ngx_int_t ngx_mcp_pending_delete_send(ngx_mcp_zone_t *zone);
 
 ngx_mcp_upstream_session_sh_t *ngx_mcp_upstream_session_locked(
     ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref);
 
-/* finds that of an audience, by hashes of its list key and of the upstream */
+/*
+ * Finds the shared upstream session of an audience, by the hashes of the list
+ * key and of the upstream's name.  NULL: there is none.
+ */
 ngx_mcp_upstream_session_sh_t *ngx_mcp_shared_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_group_sh_t *g, uint64_t audience, uint64_t upstream);
 void ngx_mcp_shared_ring_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_upstream_session_sh_t *us);
 
-/* gives up what a dead worker did: it made the session or held its stream */
+/*
+ * Lets other workers make the session at the upstream, or hold the GET stream,
+ * after the worker that did so died.
+ */
 void ngx_mcp_upstream_session_lost_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_upstream_session_sh_t *us, ngx_uint_t worker);
 
@@ -444,11 +489,17 @@ void ngx_mcp_upstream_sessions_end_locked(ngx_mcp_zone_t *zone,
 
 /* interests */
 
-/* adds a user to an interest, which the first one makes in reserved room */
+/*
+ * Finds or makes the interest in the URI with this hash, and adds one to its
+ * users.  stage: text and payer of a new interest; room for it was reserved.
+ */
 ngx_mcp_interest_sh_t *ngx_mcp_interest_add_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_upstream_session_sh_t *us, ngx_mcp_stage_t *stage, uint64_t hash);
 
-/* removes a user, a subscription or call, from an interest; block 0: no-op */
+/*
+ * Removes one user, which is a subscription or a call, from an interest.  Does
+ * nothing if the interest has block 0.
+ */
 void ngx_mcp_interest_leave_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t interest);
 
@@ -529,10 +580,10 @@ void ngx_mcp_exclusive_end_locked(ngx_mcp_zone_t *zone,
 ngx_int_t ngx_mcp_call_join_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s, ngx_mcp_call_t *call);
 
-/* of the id or token of a call, which are searched for in a list */
+/* returns the hash of an id or a progress token of a call */
 uint32_t ngx_mcp_call_hash(ngx_str_t *text);
 
-/* the call that has this channel, or NULL */
+/* returns the call that has this channel, or NULL */
 ngx_mcp_call_sh_t *ngx_mcp_channel_call_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s, uint32_t channel);
 
