@@ -22,10 +22,13 @@
 #include "ngx_mcp_upstream_session.h"
 
 
-/* ms; an update waits so long for its pair (ngx_mcp_interest_pair()) */
+/*
+ * ms; an update on a session's own stream waits for so long for the same update
+ * on the stream of the shared upstream session (ngx_mcp_interest_pair())
+ */
 #define NGX_MCP_INTEREST_PAIR  2000
 
-/* requests that the holder sends at a time */
+/* requests that the holder has under way at a time */
 #define NGX_MCP_INTEREST_JOBS  8
 
 
@@ -72,11 +75,13 @@ void ngx_mcp_interest_leave(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
 /* a request that the holder sends to the upstream */
 
 typedef struct {
-    ngx_mcp_ref_t           ref;
-    ngx_str_t               uri;          /* from the pool of next() */
-    ngx_uint_t              subscribe;    /* 0: unsubscribe */
-    ngx_uint_t              again;        /* the subscription was made before a
-                                             session restore */
+    ngx_mcp_ref_t           ref;          /* the interest */
+    ngx_str_t               uri;          /* in the pool given to next() */
+    ngx_uint_t              subscribe;    /* 1: resources/subscribe; 0:
+                                             resources/unsubscribe */
+    ngx_uint_t              again;        /* 1: the upstream has accepted the
+                                             subscription before, on an earlier
+                                             session */
 } ngx_mcp_interest_job_t;
 
 /*
@@ -106,10 +111,16 @@ void ngx_mcp_interest_done(ngx_mcp_zone_t *zone, uint32_t fence,
 ngx_int_t ngx_mcp_interest_uris(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
     ngx_uint_t *serial, ngx_pool_t *pool, ngx_str_t **uris, ngx_uint_t *n);
 
-/* whether the shared upstream session has interests, with users or without */
+/*
+ * Returns whether the shared upstream session has interests, with users or
+ * without.
+ */
 ngx_uint_t ngx_mcp_interests(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared);
 
-/* whether it has an interest with users in this resource */
+/*
+ * Returns whether the shared upstream session has an interest with users in
+ * this resource.
+ */
 ngx_uint_t ngx_mcp_interest_exists(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
     ngx_str_t *uri);
 

@@ -43,20 +43,24 @@
 #define NGX_MCP_SOURCES_MAX     32
 
 
-/* the upstreams of an endpoint's lists; lives as long as the configuration */
+/*
+ * The upstreams whose lists make up the lists of an endpoint.  The structures
+ * live as long as the configuration.
+ */
 
 typedef struct {
-    ngx_str_t               name;         /* of the upstream */
-    ngx_str_t               prefix;       /* of the names in its lists, or
-                                             empty */
+    ngx_str_t               name;         /* name of the upstream */
+    ngx_str_t               prefix;       /* prefix of the names in its lists,
+                                             or empty */
 } ngx_mcp_source_t;
 
 typedef struct {
     ngx_mcp_source_t       *elts;         /* in configured order */
     ngx_uint_t              n;
-    ngx_uint_t              kinds;        /* bits of kinds that are fetched;
-                                             others are kept as they pass */
-    uint64_t                layout;       /* digest of the members above; not
+    ngx_uint_t              kinds;        /* bits of kinds that the module
+                                             fetches; lists of other kinds are
+                                             kept when they pass through */
+    uint64_t                layout;       /* digest of the members above; never
                                              0 */
 } ngx_mcp_sources_t;
 
@@ -64,7 +68,7 @@ typedef struct {
 typedef struct {
     ngx_str_t               endpoint;
     ngx_str_t               tenant;
-    ngx_str_t               key;
+    ngx_str_t               key;          /* list key */
 } ngx_mcp_audience_t;
 
 
@@ -120,7 +124,7 @@ ngx_int_t ngx_mcp_audience_next(ngx_mcp_zone_t *zone,
 ngx_int_t ngx_mcp_audience_join(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_mcp_ref_t ref);
 
-/* whether the session has the list key of this audience */
+/* returns whether the session has this list key */
 ngx_uint_t ngx_mcp_audience_of(ngx_mcp_zone_t *zone,
     ngx_mcp_session_t *session, ngx_str_t *key);
 
@@ -139,23 +143,26 @@ void ngx_mcp_audience_drop(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
 /* a list as it was found; ngx_mcp_list_read() copies its text */
 
 typedef struct {
-    ngx_mcp_ref_t           content;
-    size_t                  len;
+    ngx_mcp_ref_t           content;      /* record of the content */
+    size_t                  len;          /* length of the content */
     ngx_uint_t              source;       /* index in ngx_mcp_sources_t */
-    ngx_mcp_hint_t          hint;
+    ngx_mcp_hint_t          hint;         /* how long it is fresh, and for
+                                             whom */
 } ngx_mcp_list_part_t;
 
 typedef struct {
     ngx_mcp_ref_t           audience;
     ngx_uint_t              kind;
-    uint64_t                version;      /* another one after each change */
-    size_t                  len;          /* of all parts */
-    ngx_uint_t              nparts;       /* in "parts" */
-    ngx_uint_t              missing;      /* parts that were never fetched */
-    uint32_t                left_out;     /* missing parts that are left out
-                                             for the first time; bits by
-                                             source */
-    ngx_mcp_hint_t          hint;         /* of all parts */
+    uint64_t                version;      /* number that each change of the
+                                             list replaces by another one */
+    size_t                  len;          /* length of all parts together */
+    ngx_uint_t              nparts;       /* number of elements of "parts" */
+    ngx_uint_t              missing;      /* number of parts that were never
+                                             fetched */
+    uint32_t                left_out;     /* bits, by source: missing parts
+                                             that are left out for the first
+                                             time */
+    ngx_mcp_hint_t          hint;         /* hint that all parts allow */
     ngx_mcp_list_part_t     parts[NGX_MCP_SOURCES_MAX];
 } ngx_mcp_list_t;
 
@@ -164,9 +171,9 @@ typedef struct {
  * first time; NGX_DECLINED: the list is not kept, or the parts are of a newer
  * configuration: ask the upstreams; NGX_ERROR: the audience is gone, or has no
  * parts of this configuration yet.
- * partial: parts that are being fetched are left out, if there are others;
- * NGX_MCP_LIST_PEEK: so they are, and the call does not count as a use: it
- * makes nobody fetch the list.
+ * partial: 1: if other parts are there, parts that are being fetched are left
+ * out; NGX_MCP_LIST_PEEK: the same, and the call does not count as a use of the
+ * list, so that nobody fetches the list for it.
  */
 #define NGX_MCP_LIST_PEEK  2
 
@@ -189,7 +196,7 @@ ngx_int_t ngx_mcp_list_fresh(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
 ngx_int_t ngx_mcp_list_read(ngx_mcp_zone_t *zone, ngx_mcp_list_t *list,
     u_char *dst);
 
-/* whether the list was not replaced since it was found; takes no lock */
+/* returns whether the list is as it was found; takes no lock */
 ngx_uint_t ngx_mcp_list_current(ngx_mcp_zone_t *zone, ngx_mcp_list_t *list);
 
 /* has lists of these kinds fetched from now on, as if a client had asked */
@@ -297,15 +304,18 @@ ngx_uint_t ngx_mcp_list_announce(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
 /* a list of an audience, for mcp_status */
 
 typedef struct {
-    ngx_uint_t              filled;       /* parts that are stored */
-    ngx_uint_t              entries;
-    size_t                  size;
-    ngx_msec_t              age;          /* since the oldest part was stored
-                                             or confirmed */
-    ngx_uint_t              failing;      /* parts that cannot be fetched */
-    ngx_uint_t              left_out;     /* parts never fetched; the list is
-                                             served without them */
-    ngx_uint_t              members;      /* sessions of the audience */
+    ngx_uint_t              filled;       /* number of parts that are stored */
+    ngx_uint_t              entries;      /* number of entries of all parts */
+    size_t                  size;         /* bytes of all parts */
+    ngx_msec_t              age;          /* ms since the oldest part was
+                                             stored or confirmed */
+    ngx_uint_t              failing;      /* number of parts that cannot be
+                                             fetched */
+    ngx_uint_t              left_out;     /* number of parts that were never
+                                             fetched; clients get the list
+                                             without them */
+    ngx_uint_t              members;      /* number of sessions of the
+                                             audience */
 } ngx_mcp_list_info_t;
 
 /* NGX_OK; NGX_DECLINED: the audience is gone */

@@ -9,15 +9,15 @@
  * an upstream with sessions works for it.  Its call then runs in a session of
  * the module's own, an exclusive session: it has one call at a time, of one
  * principal, with the capabilities that this caller declares.  Like a client's
- * session it has upstream sessions, server requests and the line of its call.
- * But no client may use its id, no events are sent to it, and no count of
- * sessions includes it.  It serves one call after the other, as long as each
- * ends with an answer of the upstream; else it ends.
+ * session it has upstream sessions, server requests and the channel of its
+ * call.  But no client may use its id, no events are sent to it, and no count
+ * of sessions includes it.  An exclusive session serves one call after the
+ * other.  It ends when a call ends without an answer of the upstream.
  *
  * A call whose client was asked is parked: it runs on without the client.  The
  * client comes back with another request, to any worker.  This request names
- * the round in which the client was asked, which can be used once, and reads
- * the line of the call.
+ * the round in which the client was asked, and reads the channel of the call.
+ * A round can be named once.
  */
 
 #ifndef _NGX_MCP_PARKED_H_INCLUDED_
@@ -28,7 +28,7 @@
 #include "ngx_mcp_session.h"
 
 
-/* ms; an exclusive session without a call ends after so long */
+/* ms; an exclusive session ends if it has no call for so long */
 #define NGX_MCP_EXCLUSIVE_TIMEOUT  120000
 
 
@@ -43,7 +43,10 @@
 ngx_int_t ngx_mcp_exclusive_join(ngx_mcp_zone_t *zone,
     ngx_mcp_session_new_t *in, ngx_mcp_call_t *call, ngx_mcp_ref_t *session);
 
-/* ends the session of a call that failed, once nobody reads its lines */
+/*
+ * Ends the exclusive session of a call that has failed, once no stream reads
+ * its channels.
+ */
 void ngx_mcp_exclusive_end(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session);
 
 
@@ -72,26 +75,26 @@ ngx_int_t ngx_mcp_call_unpark(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call,
     uint32_t round, ngx_msec_t time, ngx_mcp_parked_t *parked);
 
 /*
- * Wakes a call that still runs; why: NGX_MCP_WAKE_CANCEL: its client has left
- * again; NGX_MCP_WAKE_INPUT: a server request was answered for it.
+ * Wakes a call that still runs.  why: NGX_MCP_WAKE_CANCEL: the client has left
+ * again; NGX_MCP_WAKE_INPUT: the client has answered a server request.
  */
 void ngx_mcp_call_wake(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call,
     ngx_uint_t why);
 
 /*
- * Whether more messages have to wait, because the line of the call has
- * NGX_MCP_CHANNEL_WAITING unread ones.  If so, the call is woken with
- * NGX_MCP_WAKE_NEWS once they are read.
+ * Returns whether the channel of the call has NGX_MCP_CHANNEL_WAITING unread
+ * messages, so that further ones have to wait.  If so, the call is woken with
+ * NGX_MCP_WAKE_NEWS once the messages are read.
  */
 ngx_uint_t ngx_mcp_call_full(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call);
 
-/* ngx_mcp_call_lost_e: whether messages on the line of the call were lost */
+/* returns whether messages of the call's channel were lost, and why */
 ngx_uint_t ngx_mcp_call_lost(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call);
 
 /*
- * The time, in ms, that the client of a parked call still has to come back.
- * It is all of "time" while a request reads the call's line, and 0 when the
- * time is over or the call is gone.
+ * Returns the time, in ms, that the client of a parked call still has to come
+ * back.  It is "time" as long as a request reads the channel of the call, and 0
+ * when the time is over or the call has ended.
  */
 ngx_msec_t ngx_mcp_call_park_time_left(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t call, ngx_msec_t time);

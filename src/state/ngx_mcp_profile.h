@@ -22,42 +22,53 @@
 
 
 typedef enum {
-    NGX_MCP_PROFILE_UNKNOWN = 0,  /* asked, without a usable answer */
+    NGX_MCP_PROFILE_UNKNOWN = 0,  /* the upstream gave no usable answer */
     NGX_MCP_PROFILE_RPC,
     NGX_MCP_PROFILE_LEGACY,
     NGX_MCP_PROFILE_MODERN,
     NGX_MCP_PROFILE_BOTH,         /* LEGACY and MODERN */
-    NGX_MCP_PROFILE_REFUSED       /* it answers only clients' initialize */
+    NGX_MCP_PROFILE_REFUSED       /* the upstream refused the module's
+                                     requests, and answers only those of
+                                     clients */
 } ngx_mcp_profile_e;
 
 typedef struct {
-    uint32_t                hash;         /* of the key, also after NGX_AGAIN */
+    uint32_t                hash;         /* hash of the key; also set after
+                                             NGX_AGAIN */
     ngx_uint_t              what;         /* ngx_mcp_profile_e */
-    ngx_uint_t              kept;         /* it was asked for again in vain */
-    ngx_uint_t              ask;          /* the caller has to ask again */
-    ngx_uint_t              suspect;      /* the upstream has become another */
-    ngx_uint_t              revision;     /* negotiated with the upstream; of
-                                             REFUSED: a revision of the kind
-                                             that it speaks, or 0 */
+    ngx_uint_t              kept;         /* 1: the upstream was asked again in
+                                             vain, and its former profile is
+                                             used */
+    ngx_uint_t              ask;          /* 1: the caller has to ask the
+                                             upstream again */
+    ngx_uint_t              suspect;      /* 1: another server may answer at
+                                             the upstream now */
+    ngx_uint_t              revision;     /* negotiated with the upstream; in a
+                                             REFUSED profile a revision of the
+                                             kind that the upstream speaks, or
+                                             0 */
     ngx_str_t               result;       /* raw result of initialize */
-    ngx_uint_t              status;       /* of UNKNOWN: the HTTP status for
-                                             clients, or 0 */
-    ngx_str_t               why;          /* of UNKNOWN: the sentence for
-                                             clients */
-    ngx_msec_t              asked;        /* NGX_AGAIN: ms since the upstream
-                                             was asked; status is that of the
-                                             last time, or 0 */
-    ngx_uint_t              own;          /* for put() and fail(): it holds
-                                             for one endpoint only */
+
+    /* in an UNKNOWN profile */
+    ngx_uint_t              status;       /* HTTP status for clients, or 0 */
+    ngx_str_t               why;          /* sentence for clients */
+
+    ngx_msec_t              asked;        /* after NGX_AGAIN: ms since the
+                                             upstream was asked; "status" is
+                                             the one of the last time, or 0 */
+    ngx_uint_t              own;          /* for put() and fail(): 1: the
+                                             profile is of one endpoint only */
 } ngx_mcp_profile_t;
 
 
 /* an endpoint that asks for a profile */
 
 typedef struct {
-    uint64_t                epoch;        /* of its configuration */
-    ngx_msec_t              max_age;      /* of the profile, ms */
-    ngx_uint_t              shared;       /* the key is another endpoint's */
+    uint64_t                epoch;        /* epoch of its configuration */
+    ngx_msec_t              max_age;      /* an older profile is asked for
+                                             again; ms */
+    ngx_uint_t              shared;       /* 1: the key is that of another
+                                             endpoint */
 } ngx_mcp_profile_asker_t;
 
 /*
@@ -156,10 +167,11 @@ void ngx_mcp_profile_suspect(ngx_mcp_zone_t *zone, ngx_str_t *key);
 typedef struct {
     ngx_str_t               key;
     ngx_uint_t              what;         /* ngx_mcp_profile_e */
-    ngx_uint_t              kept;
-    ngx_uint_t              own;          /* it holds for one endpoint */
-    uint64_t                epoch;        /* of the worker that asked last */
-    ngx_msec_t              age;          /* ms since it is in this state */
+    ngx_uint_t              kept;         /* as in ngx_mcp_profile_t */
+    ngx_uint_t              own;          /* 1: it is of one endpoint only */
+    uint64_t                epoch;        /* epoch of the worker that asked
+                                             last */
+    ngx_msec_t              age;          /* ms since its present state began */
     ngx_mcp_ref_t           ref;
     uint64_t                serial;
 } ngx_mcp_profile_info_t;

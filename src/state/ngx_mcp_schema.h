@@ -5,9 +5,9 @@
 
 
 /*
- * The data of this module in the zone: the types of its records and what they
- * are used for, its counters, its root; and what a worker does when others
- * left work for it.
+ * The data of this module in the zone: the types of records and their uses, the
+ * counters, the root; and the handlers of the work that other processes leave
+ * for a worker.
  */
 
 #ifndef _NGX_MCP_SCHEMA_H_INCLUDED_
@@ -22,27 +22,33 @@
 /* reasons to wake a stream or call of this worker; bits */
 
 #define NGX_MCP_WAKE_NEWS              0x01  /* there are events to read */
-#define NGX_MCP_WAKE_CLOSE             0x02  /* its session ended, or another
-                                                stream replaces it */
+#define NGX_MCP_WAKE_CLOSE             0x02  /* the session has ended, or
+                                                another stream replaces this
+                                                one */
 #define NGX_MCP_WAKE_CANCEL            0x04  /* the client cancelled the call */
-#define NGX_MCP_WAKE_UPSTREAM_SESSION  0x08  /* the upstream session that it
-                                                waits for is made or not */
+#define NGX_MCP_WAKE_UPSTREAM_SESSION  0x08  /* the handshake of the upstream
+                                                session that the call waits for
+                                                has ended */
 #define NGX_MCP_WAKE_INPUT             0x10  /* the client answered a server
                                                 request of the call */
 
-/* its session subscribed to something, or another stream relieves it */
+/*
+ * The wants of the stream changed, as its session has subscribed to something
+ * or another stream carries the channel now.
+ */
 #define NGX_MCP_WAKE_WANTS  NGX_MCP_WAKE_FIRST
 
 
-/* a session (id) at an upstream, whose own session has ended */
+/* a session at an upstream that is to be ended by a DELETE request */
 
 typedef struct {
     ngx_str_t               endpoint;
     ngx_str_t               upstream;
-    ngx_str_t               id;
+    ngx_str_t               id;           /* Mcp-Session-Id at the upstream */
     ngx_str_t               tenant;
-    ngx_str_t               session;
-    ngx_uint_t              revision;
+    ngx_str_t               session;      /* id of the client's session, which
+                                             has ended */
+    ngx_uint_t              revision;     /* negotiated with the upstream */
 } ngx_mcp_pending_delete_t;
 
 
@@ -58,7 +64,10 @@ struct ngx_mcp_worker_handlers_s {
     void                  (*call)(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
                                 uint32_t local, ngx_uint_t reasons);
 
-    /* the shared log of a group, or a topic, got an event; block 0: any */
+    /*
+     * The shared log of a group, or a topic, got an event.  A reference of
+     * block 0 stands for all that this worker watches.
+     */
     void                  (*group)(ngx_mcp_zone_t *zone, ngx_mcp_ref_t group);
     void                  (*topic)(ngx_mcp_zone_t *zone, ngx_mcp_ref_t topic);
 
@@ -70,19 +79,19 @@ struct ngx_mcp_worker_handlers_s {
     void                  (*profiles)(ngx_mcp_zone_t *zone, uint64_t keys);
 
     /*
-     * a session for which an upstream's GET stream is held here has ended or
-     * has no GET of its own left (ngx_mcp_session_gets())
+     * A session whose upstream's GET stream is held by this worker has ended,
+     * or its client has no open GET any more (ngx_mcp_session_gets()).
      */
     void                  (*listeners)(ngx_mcp_zone_t *zone, uint64_t keys);
 
-    /* an upstream session that was being made is made, or not */
+    /* the handshake of an upstream session has ended, with success or not */
     void                  (*upstream_sessions)(ngx_mcp_zone_t *zone,
                                 uint64_t keys);
 
     /* something about interests, or shared upstream sessions, has changed */
     void                  (*interests)(ngx_mcp_zone_t *zone, uint64_t keys);
 
-    /* a DELETE is due, for a session at an upstream */
+    /* this worker has to send a DELETE to an upstream */
     void                  (*pending_delete)(ngx_mcp_zone_t *zone,
                                 ngx_mcp_pending_delete_t *due);
 
@@ -96,8 +105,8 @@ struct ngx_mcp_worker_handlers_s {
 
 
 /*
- * Data of a worker for a zone, beside the zone: zone->ctx, each owned by the
- * file that sets it; NULL before.
+ * Indices of zone->ctx, the private data of this worker for a zone.  Each
+ * belongs to the file that sets it, and is NULL before.
  */
 
 typedef enum {
@@ -105,7 +114,8 @@ typedef enum {
     NGX_MCP_CTX_UPDATES,
     NGX_MCP_CTX_WAITERS,
     NGX_MCP_CTX_READERS,
-    NGX_MCP_CTX_BRIDGES,                       /* array of all */
+    NGX_MCP_CTX_BRIDGES,                       /* array of the bridges of all
+                                                  endpoints */
     NGX_MCP_CTX_FEEDS,
     NGX_MCP_CTX_LIST_CACHE,
     NGX_MCP_CTX_LIST_REFRESHES,
@@ -117,7 +127,10 @@ typedef enum {
 typedef char  ngx_mcp_ctx_fits[
     NGX_MCP_CTX_MAX <= NGX_MCP_ZONE_CTX ? 1 : -1];
 
-/* data that is n queues; empty ones are made if it is NULL; NULL: no memory */
+/*
+ * Returns zone->ctx[ctx] as an array of n queues.  If it is NULL, n empty
+ * queues are allocated.  NULL: no memory.
+ */
 ngx_queue_t *ngx_mcp_ctx_queues(ngx_mcp_zone_t *zone, ngx_mcp_ctx_e ctx,
     ngx_uint_t n);
 
@@ -127,8 +140,8 @@ ngx_queue_t *ngx_mcp_ctx_queues(ngx_mcp_zone_t *zone, ngx_mcp_ctx_e ctx,
 typedef enum {
     NGX_MCP_FULL_NONE = 0,
     NGX_MCP_FULL_ZONE,
-    NGX_MCP_FULL_CLIENT,                       /* it has its share */
-    NGX_MCP_FULL_TENANT
+    NGX_MCP_FULL_CLIENT,                       /* the client has its share */
+    NGX_MCP_FULL_TENANT                        /* the tenant has its share */
 } ngx_mcp_full_e;
 
 
@@ -168,11 +181,12 @@ typedef enum {
 
 
 typedef struct {
-    ngx_uint_t              blocks;       /* all */
-    ngx_uint_t              used[NGX_MCP_USE_MAX];
+    ngx_uint_t              blocks;       /* number of blocks of the zone */
+    ngx_uint_t              used[NGX_MCP_USE_MAX];  /* blocks, by use */
     size_t                  block_size;
-    ngx_uint_t              workers;      /* live slots */
-    ngx_uint_t              recoveries;
+    ngx_uint_t              workers;      /* number of slots of live workers */
+    ngx_uint_t              recoveries;   /* transactions that were undone
+                                             after a worker died */
 } ngx_mcp_zone_use_t;
 
 void ngx_mcp_zone_use(ngx_mcp_zone_t *zone, ngx_mcp_zone_use_t *use);

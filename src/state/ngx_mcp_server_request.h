@@ -28,15 +28,15 @@
 
 
 typedef struct {
-    ngx_str_t               upstream;     /* its name */
-    ngx_uint_t              serial;       /* of the upstream session */
+    ngx_str_t               upstream;     /* name of the upstream */
+    ngx_uint_t              serial;       /* serial of the upstream session */
     ngx_uint_t              method;       /* ngx_mcp_method_e */
-    ngx_str_t               id;           /* raw, the upstream's own */
-    ngx_str_t               token;        /* raw progress token, the upstream's
-                                             own, or empty */
-    ngx_mcp_ref_t           call;         /* the call that waits for an answer:
-                                             all else is empty then; block 0:
-                                             none */
+    ngx_str_t               id;           /* raw id that the upstream gave */
+    ngx_str_t               token;        /* raw progress token that the
+                                             upstream gave, or empty */
+    ngx_mcp_ref_t           call;         /* call that waits for the answer: in
+                                             this case the members above are
+                                             empty; block 0: no call waits */
 } ngx_mcp_server_request_t;
 
 

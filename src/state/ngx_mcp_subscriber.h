@@ -36,8 +36,9 @@
 #define NGX_MCP_WANT_ALL  0
 
 typedef struct {
-    uint64_t                pos;
-    uint64_t                want;         /* or NGX_MCP_WANT_ALL */
+    uint64_t                pos;          /* position of the first event that
+                                             the entry stands for */
+    uint64_t                want;         /* hash, or NGX_MCP_WANT_ALL */
 } ngx_mcp_news_t;
 
 
@@ -75,10 +76,10 @@ void ngx_mcp_stream_prefetch(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
     uint64_t want, ngx_uint_t again);
 
 /*
- * The wants of this worker (ngx_mcp_want.c).  make() allocates the counts of
- * its streams by place, which the caller frees; NULL: no memory.  After the
- * wants of a stream were added, it has to read its line once more, as earlier
- * events did not wake this worker.
+ * The wants of this worker (ngx_mcp_want.c).  make() allocates an array that
+ * counts, by place, the worker's streams that have a want; the caller frees it.
+ * NULL: no memory.  A stream whose wants were added has to read its channel
+ * once more, as events before that did not wake this worker.
  */
 uint32_t *ngx_mcp_wants_make(ngx_mcp_zone_t *zone);
 void ngx_mcp_want_add(ngx_mcp_zone_t *zone, uint32_t *counts, uint64_t want);

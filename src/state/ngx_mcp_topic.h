@@ -42,13 +42,15 @@
 
 typedef struct {
     ngx_str_t               uri;
-    ngx_uint_t              limit;        /* such topics per group, at most */
-    ngx_uint_t              share;        /* such topics per session, at most;
-                                             at least 1 */
+    ngx_uint_t              limit;        /* most topics (with "other": other
+                                             resources) of a group */
+    ngx_uint_t              share;        /* most of these of a session; at
+                                             least 1 */
     unsigned                other:1;      /* a resource that is no topic */
-    unsigned                unannounced:1;  /* even a new one */
-    unsigned                asked:1;      /* events go to existing topics only,
-                                             and are no use that keeps them */
+    unsigned                unannounced:1;  /* clients are not notified even if
+                                               it is new */
+    unsigned                asked:1;      /* an event makes no topic, and does
+                                             not count as a use of it */
 } ngx_mcp_topic_t;
 
 
@@ -89,9 +91,12 @@ ngx_int_t ngx_mcp_topic_find(ngx_mcp_zone_t *zone, ngx_mcp_caller_t *caller,
 
 typedef struct {
     uint64_t                position;     /* 0: before the first event */
-    ngx_str_t               text;         /* data: the caller's, with room for
+    ngx_str_t               text;         /* text.data is a buffer of the
+                                             caller with room for
                                              NGX_MCP_TOPIC_BYTES */
-    ngx_uint_t              missed;       /* events before it were dropped */
+    ngx_uint_t              missed;       /* 1: events between the former
+                                             position and this event were
+                                             dropped */
 } ngx_mcp_topic_event_t;
 
 /*
@@ -110,24 +115,27 @@ ngx_int_t ngx_mcp_topic_next(ngx_mcp_zone_t *zone, ngx_mcp_caller_t *caller,
 void ngx_mcp_topic_unwatch(ngx_mcp_zone_t *zone, ngx_mcp_ref_t topic);
 
 /*
- * Whether a session of the groups that match (NULL: all) subscribed to the URI,
- * or may be waiting for it: NGX_OK or NGX_DECLINED.
+ * Tells whether a session of the groups that match (NULL: all) has subscribed
+ * to the URI, or may be waiting for its events.  NGX_OK: yes; NGX_DECLINED: no.
  */
 ngx_int_t ngx_mcp_topic_wanted(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
     ngx_str_t *tenant, ngx_str_t *uri);
 
-/* whether there is any topic in the zone */
+/* returns whether there is any topic in the zone */
 ngx_uint_t ngx_mcp_topics_any(ngx_mcp_zone_t *zone);
 
 /*
- * Whether a group that matches (NULL: all) has the topic, wanted or not; fast
- * if no group has it.  NGX_OK: one has it, or there are too many groups to
- * search all; NGX_DECLINED: none has it.
+ * Tells whether a group that matches (NULL: all) has the topic.  NGX_OK: one
+ * has it, or there are too many groups to search all; NGX_DECLINED: none has
+ * it, which is often found without a search.
  */
 ngx_int_t ngx_mcp_topic_exists(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
     ngx_str_t *tenant, ngx_str_t *uri);
 
-/* NGX_OK: a topic of the group is wanted, or it has sessions; NGX_DECLINED */
+/*
+ * Tells whether the group has sessions, or a topic that is in use.  NGX_OK:
+ * yes; NGX_DECLINED: no.
+ */
 ngx_int_t ngx_mcp_topics_wanted(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
     ngx_str_t *tenant);
 
@@ -156,21 +164,22 @@ ngx_int_t ngx_mcp_topic_subscribe(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
 
 typedef struct {
     ngx_str_t               uri;
-    uint64_t                time;         /* of the last event, ms */
+    uint64_t                time;         /* time of the last event, in ms
+                                             since the epoch */
 } ngx_mcp_topic_info_t;
 
 #define NGX_MCP_TOPIC_LIST   32
 #define NGX_MCP_TOPIC_TEXTS  (4 * NGX_MCP_TOPIC_URI_MAX)
 
 
-/* the place behind the topic that was examined last; all zero at first */
+/* how far a list of topics was read; all zero at first */
 
 typedef struct {
-    uint64_t                serial;
-    ngx_mcp_ref_t           ref;
-    ngx_uint_t              seen;         /* topics examined so far */
-    ngx_uint_t              topics;       /* topics of the group, "seen" at
-                                             least */
+    uint64_t                serial;       /* of the topic examined last */
+    ngx_mcp_ref_t           ref;          /* the topic examined last */
+    ngx_uint_t              seen;         /* number of topics examined so far */
+    ngx_uint_t              topics;       /* number of topics of the group; not
+                                             below "seen" */
 } ngx_mcp_topic_cursor_t;
 
 /*

@@ -32,10 +32,13 @@
 
 typedef struct {
     ngx_mcp_ref_t           ref;
-    ngx_str_t               id;           /* into buf; data NULL: too long;
-                                             empty: the upstream gave none */
+    ngx_str_t               id;           /* Mcp-Session-Id at the upstream, in
+                                             "buf"; empty: the upstream gave
+                                             none; data NULL: it is too long
+                                             for "buf" */
     ngx_uint_t              revision;     /* negotiated with the upstream */
-    ngx_uint_t              serial;       /* another one once it is restored */
+    ngx_uint_t              serial;       /* number of the handshake that made
+                                             the session at the upstream */
     u_char                  buf[NGX_MCP_UPSTREAM_ID_SHORT];
 } ngx_mcp_upstream_session_t;
 
@@ -53,7 +56,10 @@ ngx_int_t ngx_mcp_upstream_session_get(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t owner, ngx_str_t *upstream, ngx_mcp_ref_t call,
     ngx_mcp_upstream_session_t *us);
 
-/* finds one that is made; NGX_OK; NGX_DECLINED: there is none */
+/*
+ * Finds the upstream session of an owner, if the session at the upstream is
+ * made.  NGX_OK; NGX_DECLINED: there is none.
+ */
 ngx_int_t ngx_mcp_upstream_session_peek(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t owner, ngx_str_t *upstream, ngx_mcp_upstream_session_t *us);
 
@@ -90,7 +96,10 @@ ngx_int_t ngx_mcp_upstream_session_made(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t ref, ngx_str_t *upstream, ngx_str_t *id,
     ngx_uint_t revision, ngx_uint_t *level);
 
-/* ends a handshake that failed: wakes all that wait, and one may try again */
+/*
+ * Ends a handshake that has failed: wakes all that wait for the upstream
+ * session, of which one may try again.
+ */
 void ngx_mcp_upstream_session_fail(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref);
 
 /* notes that the upstream has forgotten the session with this serial */
@@ -146,24 +155,29 @@ void ngx_mcp_upstream_session_stream_closed(ngx_mcp_zone_t *zone,
 
 
 /*
- * A shared upstream session.  The worker that holds the audience's lease holds
- * it, too, and touches it; it ends after NGX_MCP_SHARED_TIMEOUT without that.
+ * A shared upstream session.  The worker that holds the lease of the audience
+ * holds the shared upstream session as well, and touches it now and then.  A
+ * shared upstream session that was not touched for NGX_MCP_SHARED_TIMEOUT ends.
  */
 
 typedef struct {
     ngx_str_t               endpoint;
     ngx_str_t               tenant;
-    ngx_str_t               client;       /* the payer; empty: the tenant */
-    uint64_t                account;      /* key of the payer's account, if the
-                                             session is restored, else 0 */
-    ngx_str_t               list_key;
+    ngx_str_t               client;       /* name of the client, which pays
+                                             for the blocks; empty: the tenant
+                                             pays */
+    uint64_t                account;      /* key of the account that pays for
+                                             a restored session; 0: "client"
+                                             pays */
+    ngx_str_t               list_key;     /* list key of the audience */
     uint64_t                audience;     /* hash of list_key; 0: not known */
-    ngx_str_t               upstream;
-    ngx_str_t               id;           /* UUID text: $mcp_session of its
-                                             requests */
-    ngx_uint_t              limit;        /* of the endpoint; 0: none */
-    ngx_uint_t              pooled;       /* no worker holds it, and each
-                                             request that uses it touches it */
+    ngx_str_t               upstream;     /* name of the upstream */
+    ngx_str_t               id;           /* UUID text: $mcp_session in
+                                             requests on this session */
+    ngx_uint_t              limit;        /* most shared upstream sessions of
+                                             the endpoint; 0: any number */
+    ngx_uint_t              pooled;       /* 1: no worker holds the session;
+                                             each request on it touches it */
 } ngx_mcp_shared_t;
 
 /*
@@ -195,8 +209,9 @@ ngx_int_t ngx_mcp_shared_end(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
 
 
 /*
- * Count the DELETEs to upstreams that are under way in this worker.  While it
- * has many ("full"), further ones wait in the zone.
+ * Count the DELETE requests that this worker has under way.  full() returns
+ * whether these are as many as a worker may have; further ones wait in the
+ * zone.
  */
 void ngx_mcp_pending_delete_begin(ngx_mcp_zone_t *zone);
 void ngx_mcp_pending_delete_end(ngx_mcp_zone_t *zone);
