@@ -20,17 +20,19 @@
 
 
 typedef struct {
-    ngx_uint_t              type;
+    ngx_uint_t              type;         /* type of the record */
     ngx_uint_t              nparts;
-    ngx_str_t              *parts;
-    size_t                  len;
-    ngx_uint_t              blocks;
-    uint32_t                head;         /* staged, or 0 */
-    ngx_uint_t              room;         /* for schema->reserve_locked();
-                                             0: the module's own */
-    ngx_mcp_ref_t           payer;        /* account that the blocks are
-                                             charged to, or a record that is
-                                             charged to it; block 0: none */
+    ngx_str_t              *parts;        /* parts of the text; memory of the
+                                             caller */
+    size_t                  len;          /* length of the text */
+    ngx_uint_t              blocks;       /* number of blocks of the record */
+    uint32_t                head;         /* first staged block, or 0 */
+    ngx_uint_t              room;         /* what the blocks are for
+                                             (schema->reserve_locked()); 0: the
+                                             module itself */
+    ngx_mcp_ref_t           payer;        /* account that pays for the blocks,
+                                             or a record that the same account
+                                             pays for; block 0: none */
 } ngx_mcp_stage_t;
 
 /*
@@ -42,23 +44,27 @@ typedef struct {
     (zone)->schema->reserve_locked(zone, payer, room, n)
 
 /*
- * ngx_mcp_text_blocks(): how many blocks a record of this type needs for len
- * bytes of text.  The others read len bytes of a record's text, from byte
- * "from" on, or overwrite them.
+ * ngx_mcp_text_blocks(): returns how many blocks a record of this type needs
+ * for len bytes of text.  ngx_mcp_text_read(): copies len bytes of a record's
+ * text, from byte "from" on, to dst.
  */
 ngx_uint_t ngx_mcp_text_blocks(ngx_mcp_zone_t *zone, ngx_uint_t type,
     size_t len);
 void ngx_mcp_text_read(ngx_mcp_zone_t *zone, void *rec, size_t from,
     u_char *dst, size_t len);
 
-/* whether the len bytes from byte "from" on are this text */
+/* returns whether the len bytes of the text from byte "from" on are "text" */
 ngx_uint_t ngx_mcp_text_equal(ngx_mcp_zone_t *zone, void *rec, size_t from,
     size_t len, ngx_str_t *text);
 
+/* overwrites len bytes of the text from byte "from" on */
 void ngx_mcp_text_store(ngx_mcp_zone_t *zone, void *rec, size_t from,
     u_char *src, size_t len);
 
-/* reads into a text from pool; NGX_OK or NGX_ERROR (no memory) */
+/*
+ * Copies len bytes of the text to pool; *out becomes the copy.  NGX_OK;
+ * NGX_ERROR: no memory.
+ */
 ngx_int_t ngx_mcp_text_copy(ngx_mcp_zone_t *zone, void *rec, size_t from,
     size_t len, ngx_pool_t *pool, ngx_str_t *out);
 
@@ -75,10 +81,13 @@ ngx_int_t ngx_mcp_stage(ngx_mcp_zone_t *zone, ngx_mcp_stage_t *stage);
 void ngx_mcp_stage_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_stage_t *stage);
 void ngx_mcp_staged_free_locked(ngx_mcp_zone_t *zone, ngx_mcp_worker_sh_t *w);
 
-/* whether the text is small or staged, so that a record can be made of it */
+/*
+ * Returns whether the text is small or staged, so that a record can be made of
+ * it.
+ */
 ngx_uint_t ngx_mcp_stage_ready(ngx_mcp_zone_t *zone, ngx_mcp_stage_t *stage);
 
-/* the blocks that ngx_mcp_make_locked() will take */
+/* the number of free blocks that ngx_mcp_make_locked() will take */
 #define ngx_mcp_stage_needs(stage)  ((stage)->head ? 0 : (stage)->blocks)
 
 /*
@@ -110,12 +119,18 @@ void ngx_mcp_list_remove(ngx_mcp_zone_t *zone, ngx_mcp_list_sh_t *list,
 #define ngx_mcp_links(zone, n, offset)                                        \
     ((ngx_mcp_links_sh_t *) ((u_char *) ngx_mcp_block(zone, n) + (offset)))
 
-/* the hash of one or two texts (b may be NULL) by the zone's key; never 0 */
+/*
+ * Returns the hash of one text or, unless b is NULL, of two texts by the zone's
+ * key; never 0.
+ */
 uint64_t ngx_mcp_hash(ngx_mcp_zone_t *zone, ngx_str_t *a, ngx_str_t *b);
 void ngx_mcp_hash_insert_locked(ngx_mcp_zone_t *zone, void *rec);
 void ngx_mcp_hash_remove_locked(ngx_mcp_zone_t *zone, void *rec);
 
-/* walk over the records of a type with this hash; NULL: there is no other */
+/*
+ * Walk over the records of a type that have this hash.  They return the first
+ * one and the next one; NULL: there are no more.
+ */
 void *ngx_mcp_hash_first_locked(ngx_mcp_zone_t *zone, ngx_uint_t type,
     uint32_t hash);
 void *ngx_mcp_hash_next_locked(ngx_mcp_zone_t *zone, void *rec);

@@ -30,13 +30,19 @@ struct ngx_mcp_doorbell_s {
     ngx_connection_t       *connection;
     ngx_cycle_t            *cycle;
     ngx_event_t             drain;        /* does the work in the slot */
-    ngx_event_t             sweep;
-    ngx_event_t             due;
+    ngx_event_t             sweep;        /* timer of every second */
+    ngx_event_t             due;          /* timer that calls schema->due() */
     ngx_event_t             reap;         /* gives up some records of a dead
                                              worker */
+
+    /* called when nginx asks the worker to quit gracefully */
     void                  (*quitting)(ngx_mcp_doorbell_t *bell);
+
+    /* the function that was given to ngx_mcp_worker_join() */
     void                  (*quit)(ngx_mcp_zone_t *zone);
-    u_char                  name[NGX_MCP_NAME_LEN];
+
+    u_char                  name[NGX_MCP_NAME_LEN];  /* random bytes of the
+                                                        socket's name */
     unsigned                reported:1;   /* it was logged that there is no
                                              slot */
 };
@@ -50,7 +56,11 @@ struct ngx_mcp_doorbell_s {
  */
 ngx_int_t ngx_mcp_doorbell_open(ngx_mcp_doorbell_t *bell);
 
-/* sends the datagram; NGX_OK; NGX_DECLINED: no process has this bell */
+/*
+ * Rings the bell of a worker: sends the datagram or, for this worker itself,
+ * posts an event.  NGX_OK; NGX_DECLINED: no process has this bell; NGX_ERROR
+ * (logged).
+ */
 ngx_int_t ngx_mcp_doorbell_ring(ngx_mcp_zone_t *zone, ngx_uint_t worker);
 
 /* has schema->due() called after this delay, in ms */

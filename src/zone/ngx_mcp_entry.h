@@ -19,9 +19,9 @@
 /* a log, as a member of the record that owns it */
 
 typedef struct {
-    uint64_t                last;         /* position used last */
-    ngx_mcp_list_sh_t       list;
-    uint32_t                count;
+    uint64_t                last;         /* position that was given last */
+    ngx_mcp_list_sh_t       list;         /* entries, oldest first */
+    uint32_t                count;        /* number of entries */
     uint32_t                taken;        /* for the owner's use */
 } ngx_mcp_log_sh_t;
 
@@ -31,8 +31,8 @@ typedef struct {
 typedef struct {
     ngx_mcp_record_sh_t     rec;          /* owner: the owner of the log */
     uint64_t                pos;
-    uint32_t                skip;         /* block of an earlier entry, for
-                                             searches */
+    uint32_t                skip;         /* block of an earlier entry, to
+                                             which a search may go at once */
 } ngx_mcp_entry_sh_t;
 
 

@@ -10,7 +10,7 @@
  * A lease has a key and lives in the zone from ngx_mcp_lease_ensure() to
  * ngx_mcp_lease_drop().  One worker holds it and renews it every second.  A
  * lease is free if it is new or was released, or if its holder died, stalled,
- * or belongs to an older configuration.  For a free lease, handlers->lease is
+ * or belongs to an older configuration.  For a free lease, schema->lease() is
  * called with NGX_MCP_LEASE_FREE in the workers of the newest configuration,
  * at once and then every second, until a worker claims it.  A lease that no
  * worker claims for NGX_MCP_LEASE_KEEP is removed.  Workers that quit
@@ -42,12 +42,18 @@
 #include "ngx_mcp_zone.h"
 
 
-/* ms */
+/*
+ * ms; a holder renews a lease each NGX_MCP_LEASE_RENEW, and loses a lease that
+ * it did not renew for NGX_MCP_LEASE_TIME
+ */
 #define NGX_MCP_LEASE_TIME      3000
 #define NGX_MCP_LEASE_RENEW     1000
+
+/* ms; see above */
 #define NGX_MCP_LEASE_GRACE     1000
 #define NGX_MCP_LEASE_KEEP      60000
 
+/* leases of a zone, at most */
 #define NGX_MCP_LEASES_MAX      4096
 
 /* a longer last event id, or note, is not stored */
@@ -56,7 +62,7 @@
 #define NGX_MCP_LEASE_KEY_MAX   4096
 
 
-/* bits: reasons to call handlers->lease in this worker */
+/* bits: reasons to call schema->lease() in this worker */
 
 #define NGX_MCP_LEASE_FREE      0x01    /* the lease may be claimed */
 #define NGX_MCP_LEASE_SIGNALED  0x02    /* this worker holds the lease, and it
@@ -69,13 +75,15 @@
                                            see ngx_mcp_lease_await() */
 
 
+/* a lease as a reader knows it */
+
 typedef struct {
     ngx_mcp_ref_t           ref;
-    uint32_t                fence;
+    uint32_t                fence;        /* fence of the reader's claim */
 } ngx_mcp_lease_t;
 
 
-/* the state that the previous holder left, with texts from pool */
+/* what the previous holder left; the texts are in the pool given to claim() */
 
 typedef struct {
     ngx_str_t               id;           /* last event id */
@@ -97,8 +105,8 @@ ngx_int_t ngx_mcp_lease_ensure(ngx_mcp_zone_t *zone, ngx_str_t *key);
  */
 
 typedef struct {
-    ngx_mcp_ref_t           owner;        /* a record */
-    uint32_t                user;         /* its hash, not 0 */
+    ngx_mcp_ref_t           owner;        /* any record */
+    uint32_t                user;         /* hash of the user's name; not 0 */
     ngx_uint_t              owners;       /* limit of leases of one owner */
     ngx_uint_t              users;        /* limit of leases of one user */
 } ngx_mcp_lease_share_t;
@@ -175,32 +183,37 @@ ngx_int_t ngx_mcp_lease_note(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease,
     ngx_str_t *note);
 
 /*
- * Has handlers->lease called with NGX_MCP_LEASE_SIGNALED in the worker that
+ * Has schema->lease() called with NGX_MCP_LEASE_SIGNALED in the worker that
  * holds the lease, or that claims it next.  NGX_OK; NGX_DECLINED: there is no
  * such lease.
  */
 ngx_int_t ngx_mcp_lease_signal(ngx_mcp_zone_t *zone, ngx_str_t *key);
 
 /*
- * Whether a reader is connected for the lease; *ref becomes a reference to it.
- * NGX_OK: one is; NGX_AGAIN: none is yet, and when this changes,
- * handlers->lease is called with NGX_MCP_LEASE_SETTLED in workers with
- * zone->awaits; NGX_DECLINED: the holder failed to connect, or there is no
- * such lease. ngx_mcp_lease_settled() asks again, by the reference.
+ * Tells whether a reader is connected for the lease of this key; *ref becomes a
+ * reference to the lease.  NGX_OK: a reader is connected; NGX_AGAIN: none is
+ * yet, and when this changes, schema->lease() is called with
+ * NGX_MCP_LEASE_SETTLED in workers with zone->awaits; NGX_DECLINED: the holder
+ * failed to connect, or there is no such lease.  ngx_mcp_lease_settled() tells
+ * the same for a reference.
  */
 ngx_int_t ngx_mcp_lease_await(ngx_mcp_zone_t *zone, ngx_str_t *key,
     ngx_mcp_ref_t *ref);
 ngx_int_t ngx_mcp_lease_settled(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref);
 
 
-/* whether workers of a newer configuration live, so that they take over */
+/*
+ * Returns whether workers of a newer configuration live, which then take over
+ * the leases.
+ */
 ngx_uint_t ngx_mcp_lease_newer(ngx_mcp_zone_t *zone);
 
 
 /*
- * A walk over the leases, the oldest first, for mcp_status: n counts from 0,
- * and info is that of the lease before.  NGX_OK: info is that of the next
- * lease; NGX_DECLINED: there are no more; NGX_ERROR: no memory.
+ * A walk over the leases, the oldest first, for mcp_status.  The caller calls
+ * ngx_mcp_lease_info() with n = 0, 1 and so on, and leaves *info as it is from
+ * one call to the next.  NGX_OK: *info describes the next lease; its key is in
+ * pool; NGX_DECLINED: there are no more; NGX_ERROR: no memory.
  */
 
 typedef struct {
@@ -211,8 +224,8 @@ typedef struct {
     ngx_msec_t              silent;       /* ms since an event was taken, or
                                              since the holder claimed or
                                              connected; 0: none ever did */
-    uint32_t                fence;
-    uint64_t                consumed;
+    uint32_t                fence;        /* number of the last claim */
+    uint64_t                consumed;     /* number of events taken */
 } ngx_mcp_lease_info_t;
 
 ngx_int_t ngx_mcp_lease_info(ngx_mcp_zone_t *zone, ngx_uint_t n,

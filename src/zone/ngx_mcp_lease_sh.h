@@ -19,13 +19,16 @@
 /* a reader that may take events; nonce 0: there is none */
 
 typedef struct {
-    uint32_t                worker;
-    uint32_t                nonce;
-    uint32_t                fence;
-    uint32_t                connected;
-    uint64_t                epoch;
-    uint64_t                claimed;      /* ngx_current_msec */
-    uint64_t                deadline;
+    uint32_t                worker;       /* slot of the worker */
+    uint32_t                nonce;        /* nonce of that slot */
+    uint32_t                fence;        /* fence of its claim */
+    uint32_t                connected;    /* 1: it is connected */
+    uint64_t                epoch;        /* epoch of its configuration */
+
+    /* ngx_current_msec */
+    uint64_t                claimed;
+    uint64_t                deadline;     /* it loses the lease then, unless it
+                                             renews the lease */
 } ngx_mcp_reader_sh_t;
 
 
@@ -44,10 +47,11 @@ typedef struct {
 typedef struct {
     ngx_mcp_record_sh_t     rec;          /* links: in the list of leases;
                                              owner: ngx_mcp_lease_share_t */
-    ngx_mcp_links_sh_t      news;         /* in the order of changes */
+    ngx_mcp_links_sh_t      news;         /* in sh->news, which is in the order
+                                             of the last changes */
     uint32_t                user;         /* ngx_mcp_lease_share_t; 0: none */
-    uint64_t                serial;       /* when it was made */
-    uint64_t                changed;      /* serial of its last change */
+    uint64_t                serial;       /* zone's stamp when it was made */
+    uint64_t                changed;      /* zone's stamp at its last change */
     ngx_mcp_reader_sh_t     holder;
     ngx_mcp_reader_sh_t     previous;     /* previous reader in an overlap */
     uint16_t                key_len;
@@ -81,24 +85,31 @@ typedef char  ngx_mcp_lease_fits[
     (sizeof(ngx_mcp_lease_sh_t) <= NGX_MCP_BLOCK_SIZE) ? 1 : -1];
 
 
-/* how long an equal text may be an event that the other reader read; ms */
+/*
+ * ms; two equal texts, one of each reader in an overlap, are taken for the same
+ * event if they come within this time
+ */
 
 #define NGX_MCP_LEASE_MATCH_TIME  (3 * NGX_MCP_LEASE_GRACE)
 
 
 /*
- * The reader of the lease: the holder, or the previous reader of an overlap;
- * *l becomes the record.  NULL: the lease is lost.
+ * Returns the reader that has this fence, which is the holder or the previous
+ * reader of an overlap; *l becomes the record of the lease.  NULL: the lease is
+ * lost.
  */
 ngx_mcp_reader_sh_t *ngx_mcp_lease_reader_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_lease_t *lease, ngx_mcp_lease_sh_t **l);
 
-/* the previous reader of an overlap, or NULL; ends an overlap that is over */
+/*
+ * Returns the previous reader of an overlap, or NULL.  An overlap whose time is
+ * over is ended by this.
+ */
 ngx_mcp_reader_sh_t *ngx_mcp_lease_previous_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_lease_sh_t *l);
 
 /*
- * ngx_mcp_lease_owned(): whether this worker is a reader of the lease.
+ * ngx_mcp_lease_owned(): returns whether this worker is a reader of the lease.
  * ngx_mcp_lease_lost_locked(): takes the lease from this worker, which died or
  * released it.  ngx_mcp_lease_drop_locked(): removes the lease.
  */

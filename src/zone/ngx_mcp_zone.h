@@ -36,10 +36,13 @@
 
 #define NGX_MCP_ZONE_MIN_SIZE   (1024 * 1024)
 
-/* a reason of a task that is to be handled before news are read */
+/*
+ * Among the reasons to wake a task: the worker handles the task before it reads
+ * the logs that it watches.
+ */
 #define NGX_MCP_WAKE_FIRST      0x80000000
 
-/* types of records at most */
+/* types of blocks, at most */
 #define NGX_MCP_TYPES           32
 
 
@@ -52,8 +55,8 @@ typedef struct ngx_mcp_worker_handlers_s  ngx_mcp_worker_handlers_t;
 /* names a record; block 0 names none */
 
 typedef struct {
-    uint32_t                block;
-    uint32_t                gen;
+    uint32_t                block;        /* number of its first block */
+    uint32_t                gen;          /* generation of this block */
 } ngx_mcp_ref_t;
 
 
@@ -63,29 +66,30 @@ typedef struct {
  */
 
 typedef struct {
-    uint32_t                version;      /* of the layout */
-    ngx_uint_t              types;        /* number of types of records,
-                                             NGX_MCP_FREE included */
-    size_t                 *heads;        /* sizes of the types' structures */
+    uint32_t                version;      /* version of the layout of records */
+    ngx_uint_t              types;        /* number of types, NGX_MCP_FREE
+                                             included */
+    size_t                 *heads;        /* by type: size of the structure */
     ngx_uint_t              counters;     /* number of counters */
 
-    /* the size of the root in a zone of this size; a new root is all zero */
+    /* returns the size of the root in a zone of "size" bytes */
     size_t                (*root)(size_t size);
 
-    /* sets up the root of a zone that has no records now */
+    /* sets up the root of a zone without records; a new root is all zero */
     void                  (*clear)(ngx_mcp_zone_t *zone);
 
     /*
-     * Log that the zone is emptied, as it has another layout (outdated) or as
-     * a transaction cannot be undone (broken), or that one was undone.
+     * These write to the log.  outdated: the zone is emptied, as it has another
+     * layout.  broken: the zone is emptied, as a transaction cannot be undone.
+     * undone: a transaction was undone.
      */
     void                  (*outdated)(ngx_mcp_zone_t *zone);
     void                  (*broken)(ngx_mcp_zone_t *zone);
     void                  (*undone)(ngx_mcp_zone_t *zone);
 
     /*
-     * Makes sure that n blocks are free for the payer; may remove records.
-     * NGX_OK; NGX_ERROR: there is no room.
+     * Makes sure that n blocks are free for the payer; may remove records for
+     * that.  room: what the blocks are for.  NGX_OK; else there is no room.
      */
     ngx_int_t             (*reserve_locked)(ngx_mcp_zone_t *zone,
                                 ngx_mcp_ref_t payer, ngx_uint_t room,
@@ -94,7 +98,10 @@ typedef struct {
     /* logs that a request for room was refused; called without the lock */
     void                  (*full)(ngx_mcp_zone_t *zone);
 
-    /* finds the payer's account, or 0; charges blocks to it; releases them */
+    /*
+     * account: returns the block of the payer's account, or 0.  charge and
+     * release: blocks of this type were taken for the account n, or freed.
+     */
     uint32_t              (*account_locked)(ngx_mcp_zone_t *zone,
                                 ngx_mcp_ref_t payer);
     void                  (*charge_locked)(ngx_mcp_zone_t *zone, uint32_t n,
@@ -103,14 +110,15 @@ typedef struct {
                                 ngx_uint_t type, ngx_uint_t blocks);
 
     /*
-     * The work of a worker whose bell was rung.  They are called without the
-     * lock, only in workers with handlers, and may call the zone.
+     * The work of a worker whose bell was rung.  These functions are called
+     * without the lock, only in workers with handlers, and may use the zone.
      *
-     * task: for each task that waits; local: the number that this worker gave
-     * it.  news: for each watched record that has news; type NGX_MCP_FREE: for
-     * all that this worker watches.  rung: once for all bits, with the keys of
-     * all that changed; NGX_AGAIN: more is left.  lease: for a lease, with
-     * reasons of NGX_MCP_LEASE_*.
+     * task: called for each task that waits; local: the number that this worker
+     * gave the task.  news: called for each watched record that has news; type
+     * NGX_MCP_FREE stands for all records that this worker watches.  rung:
+     * called once for all bits, with the keys of all that changed; NGX_OK, or
+     * NGX_AGAIN: more is left.  lease: called for a lease, with bits of
+     * NGX_MCP_LEASE_* as reasons.
      */
     void                  (*task)(ngx_mcp_zone_t *zone, ngx_uint_t type,
                                 ngx_mcp_ref_t ref, uint32_t local,
@@ -122,7 +130,7 @@ typedef struct {
     void                  (*lease)(ngx_mcp_zone_t *zone, ngx_str_t *key,
                                 ngx_uint_t reasons);
 
-    /* called every second; NGX_OK; NGX_AGAIN: call again soon */
+    /* called every second; NGX_OK; NGX_AGAIN: is to be called again soon */
     ngx_int_t             (*sweep)(ngx_mcp_zone_t *zone);
 
     /*
@@ -133,10 +141,11 @@ typedef struct {
     ngx_int_t             (*due)(ngx_mcp_zone_t *zone, ngx_msec_t *next);
 
     /*
-     * Called when a worker died.  owned: whether a record belongs to it; this
-     * is called without the lock as well, so the record may change meanwhile.
-     * reap_locked: gives a record up; returns whether it counts as lost.
-     * died: logs how many records were lost, by type.
+     * Called when a worker died.  owned: returns whether a record belongs to
+     * the worker; called also without the lock, so that the record may change
+     * meanwhile.  reap_locked: gives up a record of the worker; returns whether
+     * the record counts as lost.  died: logs how many records were lost, by
+     * type.
      */
     ngx_uint_t            (*owned)(void *rec, ngx_uint_t worker);
     ngx_uint_t            (*reap_locked)(ngx_mcp_zone_t *zone, void *rec,
@@ -147,37 +156,43 @@ typedef struct {
 
 
 /*
- * The key of a thing that changes: one of 64 bits, chosen by its number or
- * hash, so that several things may have the same key.
+ * A key tells a worker what has changed.  It is one of 64 bits, chosen by the
+ * number or hash of the thing that changed, so that several things may have the
+ * same key.
  */
 #define NGX_MCP_RING_KEY(hash)  ((uint64_t) 1 << ((hash) & 63))
 #define NGX_MCP_RING_ANY        ((uint64_t) -1)
 
 
-/* the dead worker whose records this process gives up; from is 0: none */
+/* a search for the records of a dead worker, which this process gives up */
 
 typedef struct {
-    ngx_uint_t              worker;
-    uint32_t                nonce;
-    uint32_t                from;         /* block to be looked at next */
-    uint32_t                recoveries;   /* sh->recoveries at the start */
-    ngx_uint_t              lost[NGX_MCP_TYPES];  /* records, by type */
+    ngx_uint_t              worker;       /* slot of the dead worker */
+    uint32_t                nonce;        /* nonce of that slot */
+    uint32_t                from;         /* block to be examined next; 0: no
+                                             search is under way */
+    uint32_t                recoveries;   /* sh->recoveries when the search
+                                             began */
+    ngx_uint_t              lost[NGX_MCP_TYPES];  /* lost records, by type */
 } ngx_mcp_reap_t;
 
 
-/* how many counts and contexts in a process the layers above have */
+/* sizes of zone->counts and zone->ctx */
 #define NGX_MCP_ZONE_COUNTS  4
 #define NGX_MCP_ZONE_CTX     16
 
 
 /*
- * How many workers are remembered whose bells are rung when the lock is
- * released; if there are more, all bells are rung.
+ * Size of zone->bells, the list of workers whose bells are rung when the lock
+ * is released.  If there are more, the bells of all workers are examined.
  */
 #define NGX_MCP_BELLS  32
 
 
-/* a process's handle of a zone; there is one for each configuration */
+/*
+ * What a process knows of a zone.  Each configuration has a structure of its
+ * own.
+ */
 
 struct ngx_mcp_zone_s {
     ngx_str_t                   name;
@@ -185,23 +200,26 @@ struct ngx_mcp_zone_s {
     ngx_mcp_zone_sh_t          *sh;
     ngx_mcp_root_sh_t          *root;
     ngx_mcp_schema_t           *schema;
-    u_char                     *blocks;        /* block n at blocks + n * 256 */
-    uint64_t                    epoch;         /* newer is higher */
-    ngx_uint_t                  worker;        /* own slot, or
+    u_char                     *blocks;        /* address of block 0 */
+    uint64_t                    epoch;         /* number of the configuration;
+                                                  a newer one has a higher
+                                                  number */
+    ngx_uint_t                  worker;        /* slot of this worker, or
                                                   NGX_MCP_NO_WORKER */
-    ngx_uint_t                  awaits;        /* how many wait for leases in
-                                                  this process */
+    ngx_uint_t                  awaits;        /* how many in this process wait
+                                                  for a reader of a lease */
     ngx_mcp_worker_handlers_t  *handlers;
     ngx_log_t                  *log;
     void                       *doorbell;      /* private */
 
-    unsigned                    full:2;       /* schema->full() is called at
-                                                 unlock */
-    unsigned                    refused:2;    /* at the last refusal */
+    unsigned                    full:2;       /* not 0: room was refused, and
+                                                 unlock calls schema->full() */
+    unsigned                    refused:2;    /* why room was refused last */
 
     ngx_mcp_reap_t              reap;
 
-    ngx_uint_t                  nbells;
+    ngx_uint_t                  nbells;       /* number of bells to be rung;
+                                                 may exceed NGX_MCP_BELLS */
     uint16_t                    bells[NGX_MCP_BELLS];
 
     /* for the layers above */
@@ -236,31 +254,34 @@ void ngx_mcp_zone_lock(ngx_mcp_zone_t *zone);
 void ngx_mcp_zone_unlock(ngx_mcp_zone_t *zone);
 
 /*
- * returns whether nginx has read a newer configuration; its workers may begin
- * later, or never, if the reload failed
+ * Returns whether nginx has read a newer configuration.  Its workers may begin
+ * later, or never if the reload failed.
  */
 ngx_uint_t ngx_mcp_zone_reloaded(ngx_mcp_zone_t *zone);
 
 
-/* the zone's generation: another number each time that the zone is emptied */
+/* returns a number that is another one each time that the zone is emptied */
 uint32_t ngx_mcp_zone_generation(ngx_mcp_zone_t *zone);
 
-/* writes the zone's secret key, which stays until the zone is cleared */
+/*
+ * Copies the zone's secret key of NGX_MCP_ZONE_KEY bytes to dst.  The key is
+ * random and stays the same until the zone is cleared.
+ */
 #define NGX_MCP_ZONE_KEY  16
 
 void ngx_mcp_zone_key(ngx_mcp_zone_t *zone, u_char *dst);
 
-/* adds to a counter, or reads it, atomically and without the lock */
+/* adds n to a counter, or reads a counter, atomically and without the lock */
 void ngx_mcp_count(ngx_mcp_zone_t *zone, ngx_uint_t counter, ngx_int_t n);
 int64_t ngx_mcp_counter(ngx_mcp_zone_t *zone, ngx_uint_t counter);
 
-/* adds to a gauge: a counter that is changed only under the lock */
+/* adds n to a gauge, which is a counter that is changed only under the lock */
 void ngx_mcp_gauge_locked(ngx_mcp_zone_t *zone, ngx_uint_t counter,
     ngx_int_t n);
 
 /*
- * Makes slots for workers, up to this number if there is room.  Returns how
- * many slots there are.
+ * Makes slots for workers until there are "slots" of them or there is no room.
+ * Returns the number of slots.
  */
 ngx_uint_t ngx_mcp_slots_grow_locked(ngx_mcp_zone_t *zone, ngx_uint_t slots);
 
@@ -279,7 +300,7 @@ ngx_mcp_zone_pause(void)
 }
 
 
-/* has the processor fetch memory that is needed soon */
+/* tells the processor to load memory into its cache */
 
 #define NGX_MCP_LINE  64
 
@@ -296,7 +317,7 @@ ngx_mcp_prefetch(void *p, size_t size)
 }
 
 
-/* ms since the epoch */
+/* returns the time in ms since the epoch */
 
 static ngx_inline uint64_t
 ngx_mcp_now(void)

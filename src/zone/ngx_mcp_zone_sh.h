@@ -82,10 +82,12 @@
 typedef struct {
     u_char                  type;
     u_char                  spare;
-    uint16_t                blocks;       /* of the record, this one included */
-    uint32_t                gen;
-    uint32_t                chain;        /* next block of the chain, or the
-                                             next free block */
+    uint16_t                blocks;       /* in the first block of a record:
+                                             number of its blocks */
+    uint32_t                gen;          /* generation: grows when a record
+                                             in this block is dropped */
+    uint32_t                chain;        /* next block of the record or, in a
+                                             free block, next free block */
     uint32_t                last;         /* last block of the chain */
 } ngx_mcp_block_sh_t;
 
@@ -104,13 +106,14 @@ typedef struct {
 
 typedef struct {
     ngx_mcp_block_sh_t      block;
-    ngx_mcp_ref_t           owner;
+    ngx_mcp_ref_t           owner;        /* record that this one belongs to */
     ngx_mcp_links_sh_t      links;        /* in a list of the owner */
     uint32_t                hash;
     uint32_t                bucket;       /* next in the hash table */
     uint32_t                len;          /* length of the text */
-    uint16_t                flags;
-    uint16_t                worker;
+    uint16_t                flags;        /* flags of this type of record */
+    uint16_t                worker;       /* slot of the worker that made or
+                                             holds it, or NGX_MCP_SLOT_NONE */
     uint32_t                account;      /* block of the account that pays
                                              for it, or 0 */
 } ngx_mcp_record_sh_t;
@@ -121,7 +124,8 @@ typedef struct {
 typedef struct {
     ngx_mcp_record_sh_t     rec;          /* worker: slot of its worker */
     ngx_mcp_links_sh_t      pending;      /* in the worker's slot */
-    uint32_t                reasons;      /* 0: it does not wait */
+    uint32_t                reasons;      /* why its worker is woken; 0: the
+                                             task does not wait */
     uint32_t                local;        /* number that the worker gave it */
 } ngx_mcp_task_sh_t;
 
@@ -130,45 +134,50 @@ typedef struct {
 #define NGX_MCP_WORKER_LIVE     1
 #define NGX_MCP_WORKER_DEAD     2         /* being reaped */
 
-/* the one bit of a worker that the zone uses itself */
+/* the bit in w->bits for changes of leases; schema->rung() gets the others */
 #define NGX_MCP_RING_LEASES     0x80000000
 
 #define NGX_MCP_NAME_LEN        16
 
 typedef struct {
-    uint32_t                state;
-    uint32_t                nonce;        /* number of this claim */
+    uint32_t                state;        /* NGX_MCP_WORKER_FREE, .._LIVE or
+                                             .._DEAD */
+    uint32_t                nonce;        /* number of this claim of the slot */
     ngx_pid_t               pid;
-    uint64_t                epoch;
-    u_char                  name[NGX_MCP_NAME_LEN];
+    uint64_t                epoch;        /* number of its configuration */
+    u_char                  name[NGX_MCP_NAME_LEN];  /* of its doorbell */
     ngx_mcp_list_sh_t       pending;      /* tasks that wait */
-    uint32_t                staged;       /* chain of blocks being filled */
+    uint32_t                staged;       /* first of the blocks that it fills
+                                             without the lock, or 0 */
     uint32_t                quitting;
     uint32_t                first;        /* number of tasks that wait with
                                              NGX_MCP_WAKE_FIRST */
-    uint32_t                left;         /* it gave up the slot itself */
+    uint32_t                left;         /* the worker gave the slot back
+                                             itself */
 
     /* not noted in the journal */
 
-    uint32_t                bits;
-    uint32_t                rung;         /* a datagram is under way */
-    uint64_t                heartbeat;
-    uint64_t                keys;         /* NGX_MCP_RING_KEY() for bits */
+    uint32_t                bits;         /* NGX_MCP_RING_*: what to look at */
+    uint32_t                rung;         /* a datagram to it is under way */
+    uint64_t                heartbeat;    /* ngx_current_msec, every second */
+    uint64_t                keys;         /* keys of all that changed
+                                             (NGX_MCP_RING_KEY()) */
     uint64_t                leases;       /* serial of the last change of a
                                              lease that the worker has seen */
     uint32_t                lease;        /* block of that lease */
-    uint32_t                nring;
-    uint32_t                overflow;     /* news did not fit into ring */
+    uint32_t                nring;        /* number of blocks in "ring" */
+    uint32_t                overflow;     /* more blocks have news than fit into
+                                             "ring" */
     uint32_t                spare;
-    uint32_t                ring[NGX_MCP_RING];  /* blocks that have news */
+    uint32_t                ring[NGX_MCP_RING];  /* watched blocks with news */
 } ngx_mcp_worker_sh_t;
 
 
 struct ngx_mcp_zone_sh_s {
-    uint64_t                magic;
-    uint32_t                version;
-    uint32_t                layout;
-    uint64_t                size;
+    uint64_t                magic;        /* NGX_MCP_ZONE_MAGIC */
+    uint32_t                version;      /* version of the schema */
+    uint32_t                layout;       /* digest of sizes of structures */
+    uint64_t                size;         /* bytes of the whole zone */
 
     /* offsets in the zone */
 
@@ -178,15 +187,17 @@ struct ngx_mcp_zone_sh_s {
     uint64_t                base;         /* the blocks */
 
     uint64_t                key[2];       /* key of hashes */
-    uint32_t                generation;
-    uint32_t                mask;         /* buckets - 1 */
-    uint32_t                recoveries;
+    uint32_t                generation;   /* of blocks when they are used for
+                                             the first time */
+    uint32_t                mask;         /* number of buckets, - 1 */
+    uint32_t                recoveries;   /* number of transactions undone */
 
     /* the journal; a transaction is under way if noted is not 0 */
 
     uint32_t                journal_size;
     volatile uint32_t       noted;        /* bytes of it that are in use */
-    uint32_t                lost;         /* it was too small for all notes */
+    uint32_t                lost;         /* the journal was too small for all
+                                             notes of the transaction */
 
     /* from here to epoch: noted with each transaction */
 
@@ -203,11 +214,11 @@ struct ngx_mcp_zone_sh_s {
     uint32_t                freed_last;   /* last block of that list */
     uint32_t                slots;        /* number of slots */
     uint32_t                top;          /* slots from this one on are free */
-    uint32_t                nonces;
+    uint32_t                nonces;       /* last nonce that was given */
     uint32_t                spare;
-    uint32_t                used[NGX_MCP_TYPES];  /* blocks, by type */
+    uint32_t                used[NGX_MCP_TYPES];  /* number of blocks by type */
 
-    ngx_atomic_t            epoch;        /* last one that was given */
+    ngx_atomic_t            epoch;        /* last epoch that was given */
 
     ngx_mcp_list_sh_t       leases;       /* oldest first */
     ngx_mcp_list_sh_t       news;         /* leases, by their last change */
@@ -242,7 +253,7 @@ struct ngx_mcp_zone_sh_s {
     ((sh)->nfree + (sh)->blocks - (sh)->watermark)
 
 
-/* the record that a reference names, or NULL */
+/* returns the record that a reference names, or NULL */
 
 static ngx_inline void *
 ngx_mcp_record(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref, ngx_uint_t type)
