@@ -162,7 +162,10 @@ ngx_mcp_text_start(ngx_mcp_zone_t *zone, ngx_mcp_text_t *t, uint32_t n,
 }
 
 
-/* the place of a part of a text that is in the first block, or NULL */
+/*
+ * Returns the address of len bytes of a text, from byte "from" on, if all of
+ * them are in the record's first block; else NULL.
+ */
 
 static ngx_inline u_char *
 ngx_mcp_text_here(ngx_mcp_zone_t *zone, void *rec, size_t from, size_t len)
@@ -285,8 +288,6 @@ ngx_mcp_text_equal(ngx_mcp_zone_t *zone, void *rec, size_t from, size_t len,
     }
 }
 
-
-/* overwrites a part of the text */
 
 void
 ngx_mcp_text_store(ngx_mcp_zone_t *zone, void *rec, size_t from, u_char *src,
@@ -553,7 +554,7 @@ ngx_mcp_make_locked(ngx_mcp_zone_t *zone, ngx_mcp_stage_t *stage)
 
     if (n && ngx_mcp_slot(zone, zone->worker)->staged != n) {
 
-        /* the zone was emptied meanwhile, there is room */
+        /* the zone was emptied after the blocks were staged: there is room */
 
         n = 0;
     }
@@ -566,7 +567,7 @@ ngx_mcp_make_locked(ngx_mcp_zone_t *zone, ngx_mcp_stage_t *stage)
 
     } else {
 
-        /* its text, behind the record, was filled outside of the lock */
+        /* the text behind the structure was filled outside of the lock */
 
         rec = ngx_mcp_block(zone, n);
         ngx_mcp_journal_note(zone, rec, zone->schema->heads[stage->type]);
@@ -724,8 +725,8 @@ ngx_mcp_list_remove(ngx_mcp_zone_t *zone, ngx_mcp_list_sh_t *list, uint32_t n,
 
 
 /*
- * Sets the link to the next of member n, or (n is 0) the list's head; old: its
- * value.
+ * Sets the link of member n to the next member, or, if n is 0, the head of the
+ * list.  old: the present value of the link.
  */
 
 static void

@@ -158,7 +158,7 @@ ngx_mcp_doorbell_ring(ngx_mcp_zone_t *zone, ngx_uint_t worker)
 
     if (n == 0 || err == NGX_EAGAIN) {
 
-        /* its queue is full of bells */
+        /* NGX_EAGAIN: the socket's queue is full of datagrams */
 
         return NGX_OK;
     }

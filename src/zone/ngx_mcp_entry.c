@@ -82,7 +82,7 @@ ngx_mcp_log_skip(ngx_mcp_zone_t *zone, ngx_mcp_entry_sh_t *e)
 }
 
 
-/* returns whether e is an entry of the same log and older than p */
+/* returns whether e is an entry of the same log as p, and older than p */
 
 static ngx_uint_t
 ngx_mcp_log_before(ngx_mcp_entry_sh_t *e, ngx_mcp_entry_sh_t *p)

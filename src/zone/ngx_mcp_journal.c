@@ -40,7 +40,7 @@ ngx_mcp_journal_note(ngx_mcp_zone_t *zone, void *p, size_t size)
 }
 
 
-/* copies of a known size are cheap */
+/* the compiler makes a copy of known size without a call */
 
 void
 ngx_mcp_journal_note_4(ngx_mcp_zone_t *zone, void *p)
@@ -171,7 +171,7 @@ ngx_mcp_journal_prev(ngx_mcp_zone_sh_t *sh, uint32_t *used, u_char **p,
 }
 
 
-/* blocks that were freed may be used from the next transaction on */
+/* joins the blocks that were freed in this transaction to the free blocks */
 
 void
 ngx_mcp_journal_commit_locked(ngx_mcp_zone_t *zone)

@@ -142,7 +142,11 @@ ngx_mcp_lease_find_locked(ngx_mcp_zone_t *zone, ngx_str_t *key)
 }
 
 
-/* there are at most NGX_MCP_LEASES_MAX, which are counted when one is made */
+/*
+ * Returns whether the owner and the user may have one more lease: NGX_OK, or as
+ * ngx_mcp_lease_ensure_shared() does.  Their leases are counted each time, as
+ * there are NGX_MCP_LEASES_MAX leases at most.
+ */
 
 static ngx_int_t
 ngx_mcp_lease_share_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_share_t *share)
@@ -513,7 +517,7 @@ ngx_mcp_lease_missed_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l)
 }
 
 
-/* the reader has no part in the lease any more */
+/* takes the lease from a reader */
 
 static void
 ngx_mcp_lease_end_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l,
@@ -1116,7 +1120,7 @@ ngx_mcp_lease_next(ngx_mcp_zone_t *zone, ngx_str_t *key, ngx_uint_t *reasons)
 }
 
 
-/* the first lease with a change that this worker has not seen */
+/* returns the block of the first lease whose change this worker has not seen */
 
 static uint32_t
 ngx_mcp_lease_next_news_locked(ngx_mcp_zone_t *zone, ngx_mcp_worker_sh_t *w)

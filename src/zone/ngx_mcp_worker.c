@@ -11,11 +11,11 @@
 /* tasks handled under one hold of the lock */
 #define NGX_MCP_DRAIN_TASKS      64
 
-/* blocks that are examined in one turn, and given up under one hold */
+/* blocks examined in one turn; records given up under one hold of the lock */
 #define NGX_MCP_REAP_BLOCKS      8192
 #define NGX_MCP_REAP_BATCH       8
 
-/* a heartbeat is written every second */
+/* ms since the last heartbeat; a heartbeat is written every second */
 #define NGX_MCP_HEARTBEAT_LATE   2500
 #define NGX_MCP_HEARTBEAT_GONE   10000
 
@@ -226,7 +226,7 @@ ngx_mcp_worker_sweep_handler(ngx_event_t *ev)
         ngx_post_event(&bell->reap, &ngx_posted_next_events);
     }
 
-    /* work that other workers left */
+    /* another worker may have died before it did work that is due */
 
     if (bell->zone->schema->due(bell->zone, &next) == NGX_AGAIN) {
         rc = NGX_AGAIN;
@@ -339,7 +339,7 @@ ngx_mcp_wake_cancel_locked(ngx_mcp_zone_t *zone, ngx_mcp_task_sh_t *task)
 }
 
 
-/* wakes each watcher once: it watches again when it has read all */
+/* empties the watch: a worker watches again when it has read all */
 
 void
 ngx_mcp_watch_ring_locked(ngx_mcp_zone_t *zone, uint64_t *watch, uint32_t n,
@@ -411,7 +411,7 @@ ngx_mcp_watch_locked(ngx_mcp_zone_t *zone, uint64_t *watch)
 }
 
 
-/* a bit that may be another worker's, too, stays until the next event */
+/* a bit that several workers may share stays until the next event */
 
 void
 ngx_mcp_unwatch_locked(ngx_mcp_zone_t *zone, uint64_t *watch)
@@ -436,7 +436,7 @@ ngx_mcp_worker_claim(ngx_mcp_zone_t *zone, u_char *name)
     ngx_uint_t            i;
     ngx_mcp_worker_sh_t  *w;
 
-    /* this worker may replace one that has just died */
+    /* slots of workers that have died are given up first */
 
     for (i = 0; i < zone->sh->top; i++) {
         w = ngx_mcp_slot(zone, i);
@@ -609,7 +609,7 @@ ngx_mcp_worker_drain(ngx_mcp_zone_t *zone)
 }
 
 
-/* if the block has another record by now, that one has no news */
+/* calls schema->news() for a block, unless another record is there by now */
 
 static void
 ngx_mcp_worker_news(ngx_mcp_zone_t *zone, uint32_t n)
@@ -725,7 +725,7 @@ ngx_mcp_worker_dead(ngx_mcp_zone_t *zone, ngx_uint_t worker, uint32_t nonce)
     w->state = NGX_MCP_WORKER_DEAD;
     w->left = (w->pid == ngx_pid);
 
-    /* its leases may be claimed at once */
+    /* the leases of the dead worker may be claimed at once */
 
     ngx_mcp_lease_ring_locked(zone);
 
@@ -752,7 +752,10 @@ ngx_mcp_worker_reap(ngx_mcp_zone_t *zone, ngx_uint_t worker, uint32_t nonce)
 }
 
 
-/* gives up a part of a dead worker; NGX_AGAIN: more is left */
+/*
+ * Gives up a part of the records of a dead worker.  NGX_OK; NGX_AGAIN: more is
+ * left.
+ */
 
 static ngx_int_t
 ngx_mcp_worker_reap_dead(ngx_mcp_zone_t *zone)
@@ -876,7 +879,10 @@ ngx_mcp_reap_next(ngx_mcp_zone_t *zone, ngx_mcp_reap_t *reap)
 }
 
 
-/* returns whether the record is the worker's; checked again under the lock */
+/*
+ * Returns whether the record is the dead worker's.  This is called without the
+ * lock as well, and then checked again under the lock.
+ */
 
 static ngx_uint_t
 ngx_mcp_reap_owned(ngx_mcp_zone_t *zone, uint32_t n, ngx_mcp_reap_t *reap)

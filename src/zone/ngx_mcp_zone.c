@@ -153,7 +153,7 @@ ngx_mcp_zone_attach(ngx_mcp_zone_t *zone)
 }
 
 
-/* new slots take the place of blocks in front of them, if never used */
+/* new slots take the place of blocks that were never used */
 
 ngx_uint_t
 ngx_mcp_slots_grow_locked(ngx_mcp_zone_t *zone, ngx_uint_t slots)
@@ -190,7 +190,10 @@ ngx_mcp_slots_grow_locked(ngx_mcp_zone_t *zone, ngx_uint_t slots)
 }
 
 
-/* a digest of the sizes of structures: builds may differ with one version */
+/*
+ * Returns a digest of the sizes of structures: two builds of the same version
+ * may have different sizes.
+ */
 
 static uint32_t
 ngx_mcp_zone_layout(ngx_mcp_schema_t *schema)
@@ -239,7 +242,7 @@ ngx_mcp_zone_clear(ngx_mcp_zone_t *zone, size_t size, ngx_uint_t workers)
         /* void */
     }
 
-    /* aligned, as there is an even number of buckets */
+    /* the sum is a multiple of 8, as the number of buckets is even */
 
     used = sizeof(ngx_mcp_zone_sh_t) + buckets * sizeof(uint32_t);
 
@@ -290,8 +293,9 @@ ngx_mcp_zone_clear(ngx_mcp_zone_t *zone, size_t size, ngx_uint_t workers)
 
 
 /*
- * May be interrupted by a death and begun again.  References from before name
- * nothing, as blocks begin with the generation.
+ * If this process dies in here, the next one empties the zone again.  No
+ * reference of before names a record afterwards, as blocks begin with the new
+ * generation.
  */
 
 static void
@@ -460,8 +464,10 @@ ngx_mcp_process_exits(ngx_pid_t pid)
 
 
 /*
- * Bells are no part of a transaction: all look at everything once.  Until that
- * is done, a death in here leaves it to the next one.
+ * Undoes the transaction of a process that died.  What this process had noted
+ * in slots of workers is lost, so that all workers are woken to look at
+ * everything once.  If this process dies in here, the next one does all of it
+ * again.
  */
 
 static void
@@ -474,8 +480,8 @@ ngx_mcp_zone_recover_locked(ngx_mcp_zone_t *zone)
     sh = zone->sh;
 
     /*
-     * Is counted first, so that readers without the lock notice that bytes
-     * changed.
+     * The recovery is counted before bytes change, so that readers without the
+     * lock notice the change.
      */
 
     sh->recoveries++;
