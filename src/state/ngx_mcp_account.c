@@ -83,7 +83,10 @@ ngx_mcp_account_get_locked(ngx_mcp_zone_t *zone, ngx_str_t *tenant,
 }
 
 
-/* the account of a record, or the account that the reference names; 0: none */
+/*
+ * Returns the block of the account that the reference names, or that pays for
+ * the record that it names; 0: there is none.
+ */
 
 uint32_t
 ngx_mcp_account_of_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t payer)

@@ -231,7 +231,7 @@ ngx_mcp_audience_sync_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
 }
 
 
-/* sets the layout, and new versions: copies in workers are out of date */
+/* sets the layout; new versions tell workers that their copies are outdated */
 
 static void
 ngx_mcp_audience_layout_locked(ngx_mcp_zone_t *zone,
@@ -292,7 +292,10 @@ ngx_mcp_audience_passed_locked(ngx_mcp_zone_t *zone,
 }
 
 
-/* makes a part, which the caller links; NULL: no room, or no audience */
+/*
+ * Makes a part, which the caller puts into the list of parts.  NULL: there is
+ * no room, or the audience is gone.
+ */
 
 static ngx_mcp_part_sh_t *
 ngx_mcp_audience_add_part_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,

@@ -68,7 +68,7 @@ ngx_mcp_interest_find_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t us,
 }
 
 
-/* adds a user; the first one makes the interest, whose room was reserved */
+/* finds or makes an interest, whose room was reserved, and counts a user */
 
 ngx_mcp_interest_sh_t *
 ngx_mcp_interest_add_locked(ngx_mcp_zone_t *zone,
@@ -282,7 +282,7 @@ ngx_mcp_interest_updated(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
 }
 
 
-/* the serial of the present session at the upstream, 0: none */
+/* returns the serial of the present session at the upstream; 0: none is made */
 
 static uint32_t
 ngx_mcp_interest_serial(ngx_mcp_upstream_session_sh_t *us)

@@ -675,7 +675,7 @@ ngx_mcp_list_differs(ngx_mcp_zone_t *zone, ngx_mcp_list_state_sh_t *k,
 }
 
 
-/* notes a change; the caller has touched the audience and the part */
+/* notes a change of a list; the caller has touched the audience and the part */
 
 static void
 ngx_mcp_list_changed_locked(ngx_mcp_zone_t *zone, ngx_mcp_part_sh_t *p,
@@ -724,7 +724,7 @@ ngx_mcp_list_forget(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
     walk.endpoint = endpoint;
     walk.tenant = tenant;
 
-    /* first: what is on its way is not kept either */
+    /* first, so that a list that is on its way now is not kept either */
 
     ngx_mcp_zone_lock(zone);
 

@@ -18,7 +18,7 @@
 #define NGX_MCP_LOAD_ANY       0xffffffff
 
 
-/* an entity, which is sorted by order */
+/* an entity of the file; the entities of a list are sorted by "order" */
 
 typedef struct {
     uint64_t                order;
@@ -233,7 +233,7 @@ ngx_mcp_load_run(ngx_mcp_load_t *load)
 
     ngx_mcp_zone_lock(zone);
 
-    /* no record depends on these yet */
+    /* there are no records yet that depend on the key */
 
     ngx_mcp_touch(zone, &zone->sh->key);
     ngx_memcpy(zone->sh->key, load->key, sizeof(load->key));
@@ -415,7 +415,7 @@ ngx_mcp_load_compare(const void *one, const void *two)
 }
 
 
-/* the index of the first entity whose order is not lower */
+/* returns the index of the first entity whose order is not below this one */
 
 static size_t
 ngx_mcp_load_first(ngx_mcp_load_list_t *list, uint64_t order)

@@ -325,7 +325,7 @@ ngx_mcp_log_oldest_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
 }
 
 
-/* the event with the least value for readers, or NULL */
+/* returns the event with the least value for readers, or NULL */
 
 static ngx_mcp_event_sh_t *
 ngx_mcp_log_evictable_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
@@ -369,7 +369,10 @@ ngx_mcp_channels_evictable_locked(ngx_mcp_zone_t *zone, uint32_t n)
 }
 
 
-/* the oldest event if it was read or no stream carries the channel; or NULL */
+/*
+ * Returns the oldest event of a channel, if it was read or no stream carries
+ * the channel; else NULL.
+ */
 
 static ngx_mcp_event_sh_t *
 ngx_mcp_channel_evictable_locked(ngx_mcp_zone_t *zone, ngx_mcp_call_sh_t *c)

@@ -20,11 +20,11 @@
 #include "ngx_mcp_message.h"
 
 
-/* rows at most, and bytes of the zone for which it has one row */
+/* rows of a zone, at most; a zone has one row for so many of its bytes */
 #define NGX_MCP_METRICS          256
 #define NGX_MCP_METRIC_SHARE     16384
 
-/* bytes of both names, of the endpoint and of the upstream; others are cut */
+/* most bytes of both names together, and of each; longer names are cut */
 #define NGX_MCP_METRIC_TEXT      166
 #define NGX_MCP_METRIC_ENDPOINT  110
 #define NGX_MCP_METRIC_UPSTREAM  56
@@ -103,7 +103,10 @@ typedef struct {
     uint64_t                msec;         /* sum of the times */
 } ngx_mcp_metric_info_t;
 
-/* n-th row; NGX_OK; NGX_DECLINED: it is unused; NGX_DONE: past the last one */
+/*
+ * Reads the n-th row.  NGX_OK; NGX_DECLINED: the row is not in use; NGX_DONE: n
+ * is past the last row.
+ */
 ngx_int_t ngx_mcp_metric_info(ngx_mcp_zone_t *zone, ngx_uint_t n,
     ngx_mcp_metric_info_t *info);
 

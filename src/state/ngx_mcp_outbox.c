@@ -7,7 +7,7 @@
 #include "ngx_mcp_state_sh.h"
 
 
-/* limits of one hold of the lock: targets, blocks, journal bytes of each */
+/* limits of one hold of the lock: targets, blocks, bytes of journal a target */
 #define NGX_MCP_SEND_TARGETS    32
 #define NGX_MCP_SEND_BLOCKS     256
 #define NGX_MCP_SEND_JOURNAL    8192
@@ -42,7 +42,7 @@
 #define NGX_MCP_SEND_FIELDS     4
 
 
-/* a delivery in this process */
+/* a delivery as this process works on it */
 
 typedef struct {
     ngx_mcp_delivery_sh_t   head;
@@ -55,14 +55,15 @@ typedef struct {
     ngx_mcp_event_t         event;
     ngx_mcp_log_input_t     in;
     ngx_str_t               whole;        /* the text if it has one part */
-    uint64_t                key;          /* of its window */
-    ngx_mcp_stage_t         stage;        /* of a record of this window */
+    uint64_t                key;          /* key of its coalescing window */
+    ngx_mcp_stage_t         stage;        /* text of the window's record */
 
     unsigned                addressed:1;
-    unsigned                joins:1;      /* an open window */
-    unsigned                opens:1;      /* a new window */
+    unsigned                joins:1;      /* it joins an open window */
+    unsigned                opens:1;      /* it opens a new window */
     unsigned                not_kept:1;
-    /* parts of a text; not initialized */
+
+    /* room for the parts of the text; not initialized */
 
     ngx_str_t               parts[NGX_MCP_SEND_PARTS];
     u_char                  buf[NGX_MCP_SEND_BUF];
@@ -70,14 +71,17 @@ typedef struct {
 } ngx_mcp_out_t;
 
 
-/* a target, or (without ref) a window; after: the progress once it is done */
+/* one of the sessions, calls, groups or windows to which a delivery goes */
 
 typedef struct {
-    ngx_uint_t              out;
-    ngx_uint_t              room;
-    ngx_mcp_ref_t           ref;
-    uint32_t                session;      /* its log gets the event; or 0 */
-    ngx_mcp_progress_sh_t   after;
+    ngx_uint_t              out;          /* index of the delivery */
+    ngx_uint_t              room;         /* 1: there is room for the event */
+    ngx_mcp_ref_t           ref;          /* session, call or group; block 0:
+                                             the delivery's window */
+    uint32_t                session;      /* block of the session whose log gets
+                                             the event, or 0 */
+    ngx_mcp_progress_sh_t   after;        /* the item's progress when this is
+                                             done */
 } ngx_mcp_target_t;
 
 
@@ -85,27 +89,36 @@ typedef struct {
     ngx_mcp_post_t         *post;
     ngx_mcp_out_t          *outs;
     ngx_uint_t              n;
-    ngx_mcp_ref_t           item;         /* block 0: no item */
+    ngx_mcp_ref_t           item;         /* block 0: there is no item */
     ngx_mcp_progress_sh_t   at;           /* progress if there is no item */
-    ngx_uint_t              done;         /* targets that are done */
-    ngx_uint_t              looked;       /* groups examined */
-    ngx_uint_t              large;
-    ngx_uint_t              full;
-    ngx_uint_t              delivered;    /* targets that got the event */
-    ngx_uint_t              missed;       /* sessions that get a gap */
-    ngx_msec_t              due;          /* ms until a new window ends */
-    ngx_mcp_stage_t        *staged;
-    ngx_uint_t              new;          /* the post is not taken yet */
+    ngx_uint_t              done;         /* number of targets that are done */
+    ngx_uint_t              looked;       /* number of groups examined */
+    ngx_uint_t              large;        /* number of targets for which the
+                                             event is too large */
+    ngx_uint_t              full;         /* number of targets without room */
+    ngx_uint_t              delivered;    /* number of targets that got the
+                                             event */
+    ngx_uint_t              missed;       /* number of sessions that got a
+                                             gap */
+    ngx_msec_t              due;          /* ms until the first new window ends;
+                                             0: there is none */
+    ngx_mcp_stage_t        *staged;       /* the text that is staged, or NULL */
+    ngx_uint_t              new;          /* 1: nothing of the post is noted in
+                                             the zone yet */
 
-    /* under one hold of the lock */
+    /* valid under one hold of the lock */
 
-    ngx_uint_t              direct;       /* targets: sessions and calls */
-    ngx_uint_t              there;        /* of these, those that exist */
-    ngx_uint_t              more;         /* one hold does not do all */
-    ngx_uint_t              looks;
-    ngx_uint_t              blocks;       /* of texts that are not staged */
-    ngx_mcp_stage_t        *stage;        /* to be staged, or NULL */
-    ngx_mcp_progress_sh_t   end;
+    ngx_uint_t              direct;       /* number of deliveries to a session
+                                             or call */
+    ngx_uint_t              there;        /* how many of these exist */
+    ngx_uint_t              more;         /* 1: there are more targets than one
+                                             hold of the lock delivers to */
+    ngx_uint_t              looks;        /* number of groups examined */
+    ngx_uint_t              blocks;       /* blocks of texts that are not
+                                             staged */
+    ngx_mcp_stage_t        *stage;        /* the text that has to be staged, or
+                                             NULL */
+    ngx_mcp_progress_sh_t   end;          /* progress behind the last target */
     ngx_uint_t              ntargets;
     ngx_mcp_target_t        targets[NGX_MCP_SEND_TARGETS];
 } ngx_mcp_sending_t;
@@ -904,7 +917,11 @@ ngx_mcp_send_find_out_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd,
 }
 
 
-/* adds a target, or a window (no ref), if this hold of the lock takes more */
+/*
+ * Adds a target to the targets of this hold of the lock, or notes that there
+ * are more.  ref NULL: the target is the window of delivery i.  after: the
+ * progress when the target is done.
+ */
 
 static void
 ngx_mcp_send_add_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd,
@@ -923,7 +940,7 @@ ngx_mcp_send_add_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd,
     stage = ref ? &out->in.stage : &out->stage;
     blocks = 0;
 
-    /* no block: a text too large for its target, and a window that opens */
+    /* a text that is too large and a window that opens need no blocks here */
 
     if (ref ? ngx_mcp_send_fits_locked(zone, out, *ref) : out->joins) {
         blocks = stage->blocks;
@@ -1011,7 +1028,10 @@ ngx_mcp_send_unstage_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd)
 }
 
 
-/* makes room for the targets; 0: some of an answered post have none */
+/*
+ * Makes room for the targets.  Returns 0 if the post is "answered" and a target
+ * has no room, else 1.
+ */
 
 static ngx_uint_t
 ngx_mcp_send_room_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd)
@@ -1167,7 +1187,7 @@ ngx_mcp_send_consume_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd)
 }
 
 
-/* each target of an item may be a step, as the progress moves with it */
+/* the delivery to one target of an item may end a step of the transaction */
 
 static void
 ngx_mcp_send_deliver_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd,
@@ -1535,7 +1555,10 @@ ngx_mcp_out_field(ngx_str_t *field, u_char *p, size_t len)
 }
 
 
-/* makes this worker deliver the item; nobody attends if it did not before */
+/*
+ * Notes that this worker delivers the item.  If another worker did before, no
+ * caller calls ngx_mcp_outbox_run() any more.
+ */
 
 static void
 ngx_mcp_item_work_locked(ngx_mcp_zone_t *zone, ngx_mcp_item_sh_t *it)
@@ -1559,7 +1582,7 @@ ngx_mcp_item_work_locked(ngx_mcp_zone_t *zone, ngx_mcp_item_sh_t *it)
 }
 
 
-/* returns whether this worker delivers the item, as nobody attends to it */
+/* returns whether this worker has to deliver the item in the background */
 
 static ngx_uint_t
 ngx_mcp_item_left_locked(ngx_mcp_zone_t *zone, ngx_mcp_item_sh_t *it)

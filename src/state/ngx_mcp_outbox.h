@@ -51,44 +51,54 @@ typedef struct {
     ngx_mcp_ref_t           ref;          /* session or call; block 0: none */
     ngx_mcp_topic_t         topic;        /* no URI: none */
 
-    ngx_str_t               what;         /* data NULL: it is sent at once */
-    ngx_msec_t              time;         /* length of a window */
-    size_t                  counts[NGX_MCP_SEND_COUNTS];  /* places of "count"
-                                                             in the text, 0:
-                                                             none */
-    uint64_t                count;        /* events that it stands for */
+    ngx_str_t               what;         /* key of mcp_coalesce; data NULL:
+                                             the event is sent at once */
+    ngx_msec_t              time;         /* length of a window, ms */
+    size_t                  counts[NGX_MCP_SEND_COUNTS];  /* offsets in the text
+                                                             where "count" is
+                                                             put; 0: none */
+    uint64_t                count;        /* number of events that this one
+                                             stands for */
 
-    unsigned                counted:1;    /* the text has "count" even if that
-                                             is 1 */
-    unsigned                addressed:1;  /* its sessions count in the post's
-                                             "sessions" */
-    unsigned                gap:1;        /* it has no text: unknown events
-                                             were lost */
-    unsigned                not_kept:1;   /* out: the topic of some group does
-                                             not have the event */
+    unsigned                counted:1;    /* "count" is put into the text even
+                                             if it is 1 */
+    unsigned                addressed:1;  /* the sessions that get the event
+                                             are added to post->sessions */
+    unsigned                gap:1;        /* there is no text: the sessions get
+                                             a gap, as unknown events were
+                                             lost */
+    unsigned                not_kept:1;   /* out: the topic of at least one
+                                             group does not have the event */
 } ngx_mcp_delivery_t;
 
 
 typedef struct {
     ngx_mcp_delivery_t     *deliveries;
     ngx_uint_t              n;
-    ngx_pool_t             *pool;         /* NULL: only with n <= 2 */
-    ngx_mcp_consume_t      *consume;      /* of a feed; NULL: none */
-    uint64_t                id;           /* of ngx_mcp_idempotency_key(), or
-                                             0 */
-    unsigned                answered:1;   /* with few targets it is refused
-                                             where it would leave a gap */
-    unsigned                attended:1;   /* the caller runs the item */
-    unsigned                optional:1;   /* the session need not exist */
+    ngx_pool_t             *pool;         /* may be NULL if n is 2 at most */
+    ngx_mcp_consume_t      *consume;      /* the event as a feed's reader took
+                                             it; NULL: it is of no feed */
+    uint64_t                id;           /* ngx_mcp_idempotency_key() of the
+                                             event's id; 0: it has no id */
+    unsigned                answered:1;   /* the sender gets an answer: if there
+                                             are few targets, the post fails
+                                             instead of leaving a gap */
+    unsigned                attended:1;   /* the caller delivers the item by
+                                             ngx_mcp_outbox_run() */
+    unsigned                optional:1;   /* it is no failure if the session
+                                             does not exist */
 
     /* out */
 
-    ngx_uint_t              sessions;     /* addressed */
-    ngx_uint_t              missed;       /* sessions that got a gap so far,
-                                             because there was no room */
-    ngx_mcp_ref_t           item;         /* with NGX_AGAIN */
-    unsigned                absent:1;     /* the session or call is gone */
-    unsigned                large:1;      /* the event is too large for some */
+    ngx_uint_t              sessions;     /* number of sessions that the
+                                             "addressed" deliveries are for */
+    ngx_uint_t              missed;       /* number of sessions that got a gap
+                                             so far, as there was no room */
+    ngx_mcp_ref_t           item;         /* after NGX_AGAIN: the item that has
+                                             the rest */
+    unsigned                absent:1;     /* the session or call has ended */
+    unsigned                large:1;      /* the event is larger than a session
+                                             allows */
 } ngx_mcp_post_t;
 
 

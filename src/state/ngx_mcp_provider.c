@@ -10,7 +10,7 @@
 /* the bits of a key that are stored; a hash of the upstream has the others */
 #define NGX_MCP_PROVIDER_KEY  0xffffffffffff0000ull
 
-/* the places that an entry may have: a cache line */
+/* number of places that an entry may have: they are one cache line */
 #define NGX_MCP_PROVIDER_PLACES  8
 
 

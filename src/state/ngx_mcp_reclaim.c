@@ -29,7 +29,7 @@
  */
 #define NGX_MCP_ROOM_ACCOUNTS  4
 
-/* records examined in one search for victims; the same for a session limit */
+/* records examined in one search for victims, and in one for a session limit */
 #define NGX_MCP_ROOM_STEPS     16
 #define NGX_MCP_ROOM_LIMITED   8
 
@@ -46,7 +46,7 @@ typedef struct {
 } ngx_mcp_room_request_t;
 
 
-/* records that expiry drops under one hold of the lock; sessions of these */
+/* records, and among these sessions, that expire under one hold of the lock */
 #define NGX_MCP_EXPIRE_RECORDS   128
 #define NGX_MCP_EXPIRE_SESSIONS  16
 

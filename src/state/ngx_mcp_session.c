@@ -95,7 +95,7 @@ ngx_mcp_session_create(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
 
     if (rc != NGX_OK) {
 
-        /* another exclusive session may do */
+        /* the caller may take another exclusive session instead */
 
         if (!in->exclusive || rc != NGX_BUSY) {
             ngx_mcp_count(zone, NGX_MCP_COUNTER_SESSIONS_REFUSED, 1);

@@ -63,7 +63,7 @@ void ngx_mcp_state_sweep(ngx_mcp_zone_t *zone, ngx_mcp_state_file_t *file);
 ngx_int_t ngx_mcp_state_read(ngx_mcp_zone_t *zone,
     ngx_mcp_state_file_t *file);
 
-/* warns if the file is one that is neither read nor written */
+/* logs a warning if the file can neither be read nor written */
 void ngx_mcp_state_test(ngx_mcp_zone_t *zone, ngx_mcp_state_file_t *file);
 
 /*

@@ -18,7 +18,10 @@
 #define NGX_MCP_TAKE_LARGE  2
 
 
-/* an event that is read; len: of its text, or how many were lost */
+/*
+ * An event that is read.  "len" is the length of its text or, after NGX_ABORT,
+ * the number of lost events.
+ */
 
 typedef struct {
     u_char                 *buf;
@@ -49,7 +52,7 @@ typedef enum {
 } ngx_mcp_channel_log_e;
 
 
-/* the events that were lost, n of them */
+/* how many events were lost */
 
 typedef struct {
     size_t                  n;
@@ -804,7 +807,7 @@ ngx_mcp_channel_next_locked(ngx_mcp_zone_t *zone, ngx_mcp_channel_t *channel,
 
     lost.n = ngx_mcp_channel_gap_locked(log, e, &cursor->own);
 
-    /* some may have been below the session's level: theirs is not known */
+    /* the levels of the lost events are not known: the session may hide some */
 
     lost.some = (lost.n && channel->subscriber->level > NGX_MCP_LEVEL_DEBUG);
 

@@ -252,7 +252,7 @@ ngx_mcp_stream_prefetch(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
 }
 
 
-/* block: that of the owner, of which the subscriber is a part */
+/* block: block of the session that the subscriber is a part of */
 
 static uint32_t
 ngx_mcp_subscriber_hash(uint32_t block, uint64_t uri)

@@ -7,7 +7,7 @@
 #include "ngx_mcp_state_sh.h"
 
 
-/* ms; an update waits for its pair for a shorter time */
+/* ms; updates of an interest that are older are not paired any more */
 #define NGX_MCP_INTEREST_RECENT  (NGX_MCP_INTEREST_PAIR + 1000)
 
 

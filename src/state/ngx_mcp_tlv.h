@@ -115,8 +115,9 @@ typedef enum {
 
 /* flags of a subscription */
 
-#define NGX_MCP_TLV_INTEREST    0x01      /* it shares an interest */
-#define NGX_MCP_TLV_ACCEPTED    0x02      /* the upstream accepted that */
+#define NGX_MCP_TLV_INTEREST    0x01      /* it uses an interest */
+#define NGX_MCP_TLV_ACCEPTED    0x02      /* the upstream has accepted the
+                                             interest */
 #define NGX_MCP_TLV_TOPIC_KEPT  0x04
 
 /* flags of a call */
@@ -147,7 +148,10 @@ typedef struct {
 size_t ngx_mcp_tlv_begin(ngx_mcp_tlv_t *out, ngx_uint_t tag);
 void ngx_mcp_tlv_end(ngx_mcp_tlv_t *out, size_t begin);
 
-/* begins an attribute of len bytes; the place of its value, or NULL: full */
+/*
+ * Begins an attribute of len bytes.  Returns where its value is to be written;
+ * NULL: the buffer is full.
+ */
 u_char *ngx_mcp_tlv_room(ngx_mcp_tlv_t *out, ngx_uint_t tag, size_t len);
 void ngx_mcp_tlv_data(ngx_mcp_tlv_t *out, ngx_uint_t tag, void *data,
     size_t len);
