@@ -84,14 +84,13 @@ typedef struct {
 } ngx_http_mcp_main_conf_t;
 
 
-/* an initialize result, its sources, and the tenant for which it holds */
+/* an initialize result, and the tenant for which it holds */
 
 #define NGX_HTTP_MCP_RESULTS        16
 #define NGX_HTTP_MCP_RESULT_TENANT  128
 
 typedef struct {
     ngx_pool_t                 *pool;         /* NULL: there is no result */
-    ngx_str_t                   source;       /* the upstreams' results */
     ngx_str_t                   text;         /* members of the result behind
                                                  protocolVersion */
     ngx_str_t                   info;         /* serverInfo in text, raw */
@@ -99,8 +98,7 @@ typedef struct {
                                                  session, once one has asked */
     ngx_uint_t                  offered;      /* NGX_MCP_OFFERED_* */
     uint64_t                    changes;      /* number of changes of profiles
-                                                 when the result was last found
-                                                 to hold */
+                                                 before the result was made */
     ngx_msec_t                  time;         /* when that was; 0: never */
     ngx_uint_t                  known;        /* profiles in the zone tell
                                                  info */

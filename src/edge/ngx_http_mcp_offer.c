@@ -40,15 +40,11 @@ static void ngx_http_mcp_offer_take(ngx_http_mcp_result_t *result,
     ngx_str_t *tenant);
 static ngx_int_t ngx_http_mcp_offer_stored(ngx_http_mcp_loc_conf_t *mlcf,
     ngx_str_t *tenant, ngx_pool_t *temp, ngx_http_mcp_result_t *result);
-static ngx_int_t ngx_http_mcp_offer_source(ngx_pool_t *pool,
-    ngx_http_mcp_offer_source_t *sources, ngx_uint_t n, ngx_str_t *source);
 static ngx_int_t ngx_http_mcp_offer_make(ngx_http_mcp_result_t *result,
     ngx_http_mcp_loc_conf_t *mlcf, ngx_http_mcp_offer_source_t *sources,
     ngx_uint_t n, ngx_pool_t *temp);
 static void ngx_http_mcp_offer_part(ngx_http_mcp_offer_source_t *source,
     ngx_http_mcp_offer_part_t *part);
-static ngx_int_t ngx_http_mcp_offer_cleanup_add(
-    ngx_http_mcp_endpoint_worker_t *w);
 static void ngx_http_mcp_offer_results_cleanup(void *data);
 static u_char *ngx_http_mcp_offer_info(u_char *p,
     ngx_http_mcp_loc_conf_t *mlcf, ngx_http_mcp_offer_part_t *parts,
@@ -256,31 +252,24 @@ ngx_http_mcp_offer_stored(ngx_http_mcp_loc_conf_t *mlcf, ngx_str_t *tenant,
 }
 
 
-/* the offer is the same for most clients, so the last ones are kept */
-
 ngx_http_mcp_result_t *
 ngx_http_mcp_offer(ngx_http_mcp_loc_conf_t *mlcf, ngx_str_t *tenant,
     ngx_http_mcp_offer_source_t *sources, ngx_uint_t n, ngx_pool_t *temp)
 {
-    u_char                 *p;
-    ngx_str_t               source;
-    ngx_pool_t             *pool;
-    ngx_http_mcp_result_t  *result;
+    ngx_pool_t                      *pool;
+    ngx_http_mcp_result_t           *result;
+    ngx_http_mcp_endpoint_worker_t  *w;
 
-    if (ngx_http_mcp_offer_source(temp, sources, n, &source) != NGX_OK) {
-        return NULL;
-    }
+    w = mlcf->worker;
 
-    result = ngx_http_mcp_offer_slot(mlcf, tenant);
+    if (w->cleanup == NULL) {
+        w->cleanup = ngx_pool_cleanup_add(ngx_cycle->pool, 0);
+        if (w->cleanup == NULL) {
+            return NULL;
+        }
 
-    ngx_http_mcp_offer_take(result, tenant);
-
-    if (result->pool && ngx_mcp_equal(&result->source, &source)) {
-        return result;
-    }
-
-    if (ngx_http_mcp_offer_cleanup_add(mlcf->worker) != NGX_OK) {
-        return NULL;
+        w->cleanup->handler = ngx_http_mcp_offer_results_cleanup;
+        w->cleanup->data = w;
     }
 
     pool = ngx_create_pool(1024, ngx_cycle->log);
@@ -288,11 +277,9 @@ ngx_http_mcp_offer(ngx_http_mcp_loc_conf_t *mlcf, ngx_str_t *tenant,
         return NULL;
     }
 
-    p = ngx_pnalloc(pool, source.len);
-    if (p == NULL) {
-        ngx_destroy_pool(pool);
-        return NULL;
-    }
+    result = ngx_http_mcp_offer_slot(mlcf, tenant);
+
+    ngx_http_mcp_offer_take(result, tenant);
 
     if (result->pool) {
         ngx_destroy_pool(result->pool);
@@ -303,11 +290,6 @@ ngx_http_mcp_offer(ngx_http_mcp_loc_conf_t *mlcf, ngx_str_t *tenant,
     result->time = 0;
     result->known_at = 0;
 
-    result->source.data = p;
-    result->source.len = source.len;
-
-    ngx_memcpy(p, source.data, source.len);
-
     if (ngx_http_mcp_offer_make(result, mlcf, sources, n, temp) != NGX_OK) {
         ngx_destroy_pool(pool);
         result->pool = NULL;
@@ -315,47 +297,6 @@ ngx_http_mcp_offer(ngx_http_mcp_loc_conf_t *mlcf, ngx_str_t *tenant,
     }
 
     return result;
-}
-
-
-/* composes all that the result depends on beside the configuration */
-
-static ngx_int_t
-ngx_http_mcp_offer_source(ngx_pool_t *pool,
-    ngx_http_mcp_offer_source_t *sources, ngx_uint_t n, ngx_str_t *source)
-{
-    u_char      *p;
-    size_t       len;
-    ngx_uint_t   i;
-
-    if (n == 1) {
-        *source = sources[0].result;
-        return NGX_OK;
-    }
-
-    len = 0;
-
-    for (i = 0; i < n; i++) {
-        len += sources[i].upstream->name.len + 1 + sources[i].result.len + 1;
-    }
-
-    p = ngx_pnalloc(pool, len);
-    if (p == NULL) {
-        return NGX_ERROR;
-    }
-
-    source->len = len;
-    source->data = p;
-
-    for (i = 0; i < n; i++) {
-        p = ngx_cpymem(p, sources[i].upstream->name.data,
-                       sources[i].upstream->name.len);
-        *p++ = '\0';
-        p = ngx_cpymem(p, sources[i].result.data, sources[i].result.len);
-        *p++ = '\0';
-    }
-
-    return NGX_OK;
 }
 
 
@@ -436,23 +377,6 @@ ngx_http_mcp_offer_part(ngx_http_mcp_offer_source_t *source,
     part->capabilities = ngx_mcp_json_get(&source->result, "capabilities");
     part->info = ngx_mcp_json_get(&source->result, "serverInfo");
     part->instructions = ngx_mcp_json_get(&source->result, "instructions");
-}
-
-
-static ngx_int_t
-ngx_http_mcp_offer_cleanup_add(ngx_http_mcp_endpoint_worker_t *w)
-{
-    if (w->cleanup == NULL) {
-        w->cleanup = ngx_pool_cleanup_add(ngx_cycle->pool, 0);
-        if (w->cleanup == NULL) {
-            return NGX_ERROR;
-        }
-
-        w->cleanup->handler = ngx_http_mcp_offer_results_cleanup;
-        w->cleanup->data = w;
-    }
-
-    return NGX_OK;
 }
 
 
