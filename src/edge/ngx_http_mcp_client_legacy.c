@@ -28,9 +28,9 @@ static ngx_int_t ngx_http_mcp_legacy_client_get(ngx_http_request_t *r,
 static ngx_int_t ngx_http_mcp_legacy_client_delete(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx);
 static ngx_int_t ngx_http_mcp_legacy_client_find_session(ngx_http_request_t *r,
-    ngx_http_mcp_ctx_t *ctx, ngx_int_t *refusal);
+    ngx_http_mcp_ctx_t *ctx);
 static ngx_int_t ngx_http_mcp_legacy_client_version(ngx_http_request_t *r,
-    ngx_http_mcp_ctx_t *ctx, ngx_int_t *refusal);
+    ngx_http_mcp_ctx_t *ctx);
 static ngx_int_t ngx_http_mcp_legacy_client_refuse_version(
     ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx, ngx_int_t code,
     const char *before, const char *after);
@@ -65,7 +65,7 @@ ngx_http_mcp_client_t  ngx_http_mcp_client_legacy = {
 static ngx_int_t
 ngx_http_mcp_legacy_client_post(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 {
-    ngx_int_t           refusal;
+    ngx_int_t           rc;
     ngx_mcp_message_t  *m;
 
     m = ctx->message;
@@ -96,8 +96,10 @@ ngx_http_mcp_legacy_client_post(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
         ctx->session.requests = ngx_http_mcp_batch_requests(ctx->batch);
     }
 
-    if (ngx_http_mcp_legacy_client_find_session(r, ctx, &refusal) != NGX_OK) {
-        return refusal;
+    rc = ngx_http_mcp_legacy_client_find_session(r, ctx);
+
+    if (rc != NGX_DECLINED) {
+        return rc;
     }
 
     switch (m->kind) {
@@ -118,7 +120,7 @@ static ngx_int_t
 ngx_http_mcp_legacy_client_initialize(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx)
 {
-    ngx_int_t  refusal;
+    ngx_int_t  rc;
 
     if (ctx->caller.session_id.data == ctx->header_session.data) {
         return ngx_http_mcp_refuse(r, NGX_HTTP_BAD_REQUEST,
@@ -126,8 +128,10 @@ ngx_http_mcp_legacy_client_initialize(ngx_http_request_t *r,
                                    "the session is already initialized");
     }
 
-    if (ngx_http_mcp_legacy_client_version(r, ctx, &refusal) != NGX_OK) {
-        return refusal;
+    rc = ngx_http_mcp_legacy_client_version(r, ctx);
+
+    if (rc != NGX_DECLINED) {
+        return rc;
     }
 
     return ngx_http_mcp_initialize(r, ctx);
@@ -144,16 +148,16 @@ static ngx_int_t
 ngx_http_mcp_legacy_client_discover(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx)
 {
-    ngx_int_t    refusal;
+    ngx_int_t    rc;
     const char  *after;
 
     if (ctx->header_session.len
         && ctx->header_revision != NGX_MCP_2026_07_28)
     {
-        if (ngx_http_mcp_legacy_client_find_session(r, ctx, &refusal)
-            != NGX_OK)
-        {
-            return refusal;
+        rc = ngx_http_mcp_legacy_client_find_session(r, ctx);
+
+        if (rc != NGX_DECLINED) {
+            return rc;
         }
 
         return ngx_http_mcp_refuse(r, NGX_HTTP_OK, NGX_MCP_METHOD_NOT_FOUND,
@@ -177,7 +181,7 @@ static ngx_int_t
 ngx_http_mcp_legacy_client_get(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 {
     uint32_t                  channel;
-    ngx_int_t                 rc, refusal;
+    ngx_int_t                 rc;
     ngx_uint_t                gap;
     ngx_mcp_cursor_t          from, *fp;
     ngx_mcp_event_id_t        id;
@@ -185,8 +189,10 @@ ngx_http_mcp_legacy_client_get(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
     ngx_http_mcp_router_t    *router;
     ngx_http_mcp_upstream_t  *u;
 
-    if (ngx_http_mcp_legacy_client_find_session(r, ctx, &refusal) != NGX_OK) {
-        return refusal;
+    rc = ngx_http_mcp_legacy_client_find_session(r, ctx);
+
+    if (rc != NGX_DECLINED) {
+        return rc;
     }
 
     channel = NGX_MCP_GENERAL_CHANNEL;
@@ -252,14 +258,16 @@ static ngx_int_t
 ngx_http_mcp_legacy_client_delete(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx)
 {
-    ngx_int_t                    refusal;
+    ngx_int_t                    rc;
     ngx_uint_t                   i;
     ngx_http_mcp_router_t       *router;
     ngx_http_mcp_upstream_t     *u;
     ngx_mcp_upstream_session_t  *us;
 
-    if (ngx_http_mcp_legacy_client_find_session(r, ctx, &refusal) != NGX_OK) {
-        return refusal;
+    rc = ngx_http_mcp_legacy_client_find_session(r, ctx);
+
+    if (rc != NGX_DECLINED) {
+        return rc;
     }
 
     /*
@@ -349,26 +357,28 @@ ngx_http_mcp_pending_delete_send(ngx_mcp_zone_t *zone,
 
 
 /*
- * Finds the request's session by id, endpoint, tenant and identity.  NGX_OK;
- * NGX_DECLINED: the handler returns *refusal.
+ * Finds the request's session by id, endpoint, tenant and identity, or refuses
+ * the request.  NGX_DECLINED: the session is found; else the content handler
+ * returns the result.
  */
 
 static ngx_int_t
 ngx_http_mcp_legacy_client_find_session(ngx_http_request_t *r,
-    ngx_http_mcp_ctx_t *ctx, ngx_int_t *refusal)
+    ngx_http_mcp_ctx_t *ctx)
 {
+    ngx_int_t  rc;
     ngx_str_t  id;
 
-    if (ngx_http_mcp_legacy_client_version(r, ctx, refusal) != NGX_OK) {
-        return NGX_DECLINED;
+    rc = ngx_http_mcp_legacy_client_version(r, ctx);
+
+    if (rc != NGX_DECLINED) {
+        return rc;
     }
 
     if (ctx->header_session.len == 0) {
-        *refusal = ngx_http_mcp_refuse(r, NGX_HTTP_BAD_REQUEST,
-                             NGX_MCP_REFUSED,
-                             "the Mcp-Session-Id header is missing; begin "
-                             "with initialize");
-        return NGX_DECLINED;
+        return ngx_http_mcp_refuse(r, NGX_HTTP_BAD_REQUEST, NGX_MCP_REFUSED,
+                                   "the Mcp-Session-Id header is missing; "
+                                   "begin with initialize");
     }
 
     ctx->session_checked = 1;
@@ -395,9 +405,9 @@ ngx_http_mcp_legacy_client_find_session(ngx_http_request_t *r,
         ngx_str_null(&ctx->caller.session_id);
         ctx->caller.revision = NGX_MCP_REVISION_UNKNOWN;
 
-        *refusal = ngx_http_mcp_refuse(r, NGX_HTTP_NOT_FOUND,
-                             NGX_MCP_SESSION_NOT_FOUND, "Session not found");
-        return NGX_DECLINED;
+        return ngx_http_mcp_refuse(r, NGX_HTTP_NOT_FOUND,
+                                   NGX_MCP_SESSION_NOT_FOUND,
+                                   "Session not found");
     }
 
     ctx->caller.session_id = ctx->header_session;
@@ -408,8 +418,7 @@ ngx_http_mcp_legacy_client_find_session(ngx_http_request_t *r,
     ctx->caller.found = &ctx->session;
 
     if (ngx_http_mcp_declares_as(r, ctx, ctx->session.letter) != NGX_OK) {
-        *refusal = NGX_HTTP_INTERNAL_SERVER_ERROR;
-        return NGX_DECLINED;
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
     if (ctx->client_name.len == 0) {
@@ -417,13 +426,13 @@ ngx_http_mcp_legacy_client_find_session(ngx_http_request_t *r,
         ctx->client_version = ctx->session.client_version;
     }
 
-    return NGX_OK;
+    return NGX_DECLINED;
 }
 
 
 static ngx_int_t
 ngx_http_mcp_legacy_client_version(ngx_http_request_t *r,
-    ngx_http_mcp_ctx_t *ctx, ngx_int_t *refusal)
+    ngx_http_mcp_ctx_t *ctx)
 {
     ngx_uint_t  revision;
 
@@ -436,28 +445,25 @@ ngx_http_mcp_legacy_client_version(ngx_http_request_t *r,
 
             /* GET and DELETE need no particular version */
 
-            return NGX_OK;
+            return NGX_DECLINED;
         }
 
-        *refusal = ngx_http_mcp_refuse(r, NGX_HTTP_BAD_REQUEST,
-                             NGX_MCP_REFUSED,
-                             "2026-07-28 has no GET and no DELETE; to listen, "
-                             "send subscriptions/listen");
-        return NGX_DECLINED;
+        return ngx_http_mcp_refuse(r, NGX_HTTP_BAD_REQUEST, NGX_MCP_REFUSED,
+                                   "2026-07-28 has no GET and no DELETE; to "
+                                   "listen, send subscriptions/listen");
     }
 
     if (ctx->header_version.len
         && !(NGX_HTTP_MCP_VERSION(revision) & ctx->conf->versions
              & NGX_HTTP_MCP_LEGACY_VERSIONS))
     {
-        *refusal = ngx_http_mcp_legacy_client_refuse_version(r, ctx,
-                             NGX_MCP_REFUSED,
-                             "Unsupported protocol version (supported "
-                             "versions: ", ")");
-        return NGX_DECLINED;
+        return ngx_http_mcp_legacy_client_refuse_version(r, ctx,
+                                   NGX_MCP_REFUSED,
+                                   "Unsupported protocol version (supported "
+                                   "versions: ", ")");
     }
 
-    return NGX_OK;
+    return NGX_DECLINED;
 }
 
 

@@ -33,12 +33,12 @@ static ngx_int_t ngx_http_mcp_modern_client_bare(ngx_http_request_t *r,
 static ngx_int_t ngx_http_mcp_modern_client_notification(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx);
 static ngx_int_t ngx_http_mcp_modern_client_version(ngx_http_request_t *r,
-    ngx_http_mcp_ctx_t *ctx, ngx_int_t *refusal);
+    ngx_http_mcp_ctx_t *ctx);
 static ngx_int_t ngx_http_mcp_modern_client_headers(ngx_http_request_t *r,
-    ngx_http_mcp_ctx_t *ctx, ngx_int_t *refusal);
+    ngx_http_mcp_ctx_t *ctx);
 static const char *ngx_http_mcp_modern_client_removed(ngx_uint_t method);
 static ngx_int_t ngx_http_mcp_modern_client_params(ngx_http_request_t *r,
-    ngx_http_mcp_ctx_t *ctx, ngx_int_t *refusal);
+    ngx_http_mcp_ctx_t *ctx);
 static ngx_int_t ngx_http_mcp_modern_client_tool(ngx_http_mcp_list_copy_t *list,
     ngx_str_t *name, ngx_pool_t *pool, ngx_str_t *tool);
 static ngx_int_t ngx_http_mcp_modern_client_param(void *data, ngx_str_t *name,
@@ -185,7 +185,7 @@ ngx_http_mcp_modern_client_scanned(ngx_http_request_t *r,
 static ngx_int_t
 ngx_http_mcp_modern_client_post(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 {
-    ngx_int_t           refusal;
+    ngx_int_t           rc;
     const char         *why;
     ngx_mcp_message_t  *m;
     ngx_mcp_envelope_t  envelope;
@@ -219,8 +219,10 @@ ngx_http_mcp_modern_client_post(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
                                    NGX_MCP_INVALID_PARAMS, why);
     }
 
-    if (ngx_http_mcp_modern_client_version(r, ctx, &refusal) != NGX_OK) {
-        return refusal;
+    rc = ngx_http_mcp_modern_client_version(r, ctx);
+
+    if (rc != NGX_DECLINED) {
+        return rc;
     }
 
     if (!(ctx->conf->versions & NGX_HTTP_MCP_MODERN_VERSIONS
@@ -229,8 +231,10 @@ ngx_http_mcp_modern_client_post(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
         return ngx_http_mcp_modern_client_unsupported(r, &envelope.requested);
     }
 
-    if (ngx_http_mcp_modern_client_headers(r, ctx, &refusal) != NGX_OK) {
-        return refusal;
+    rc = ngx_http_mcp_modern_client_headers(r, ctx);
+
+    if (rc != NGX_DECLINED) {
+        return rc;
     }
 
     why = ngx_http_mcp_modern_client_removed(m->method_code);
@@ -257,10 +261,12 @@ ngx_http_mcp_modern_client_post(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    if (m->method_code == NGX_MCP_METHOD_TOOLS_CALL
-        && ngx_http_mcp_modern_client_params(r, ctx, &refusal) != NGX_OK)
-    {
-        return refusal;
+    if (m->method_code == NGX_MCP_METHOD_TOOLS_CALL) {
+        rc = ngx_http_mcp_modern_client_params(r, ctx);
+
+        if (rc != NGX_DECLINED) {
+            return rc;
+        }
     }
 
     if (m->method_code == NGX_MCP_METHOD_DISCOVER) {
@@ -325,12 +331,14 @@ static ngx_int_t
 ngx_http_mcp_modern_client_notification(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx)
 {
-    ngx_int_t  refusal;
+    ngx_int_t  rc;
 
-    if (ctx->message->modern
-        && ngx_http_mcp_modern_client_version(r, ctx, &refusal) != NGX_OK)
-    {
-        return refusal;
+    if (ctx->message->modern) {
+        rc = ngx_http_mcp_modern_client_version(r, ctx);
+
+        if (rc != NGX_DECLINED) {
+            return rc;
+        }
     }
 
     /* the header has the version of the envelope, if there is one */
@@ -365,11 +373,15 @@ ngx_http_mcp_modern_client_unsupported_header(ngx_http_request_t *r,
 }
 
 
-/* refuses a request whose header names another version than its body */
+/*
+ * This function, ..._headers() and ..._params() refuse a request whose headers
+ * differ from its body.  NGX_DECLINED: no header differs; else the content
+ * handler returns the result.
+ */
 
 static ngx_int_t
 ngx_http_mcp_modern_client_version(ngx_http_request_t *r,
-    ngx_http_mcp_ctx_t *ctx, ngx_int_t *refusal)
+    ngx_http_mcp_ctx_t *ctx)
 {
     ngx_str_t    version;
     const char  *why;
@@ -387,20 +399,18 @@ ngx_http_mcp_modern_client_version(ngx_http_request_t *r,
               "params._meta";
 
     } else {
-        return NGX_OK;
+        return NGX_DECLINED;
     }
 
-    *refusal = ngx_http_mcp_modern_client_mismatch(r, why);
-
-    return NGX_DECLINED;
+    return ngx_http_mcp_modern_client_mismatch(r, why);
 }
 
 
-/* refuses a request whose Mcp-Method or Mcp-Name differs from its body */
+/* compares Mcp-Method and Mcp-Name with the body */
 
 static ngx_int_t
 ngx_http_mcp_modern_client_headers(ngx_http_request_t *r,
-    ngx_http_mcp_ctx_t *ctx, ngx_int_t *refusal)
+    ngx_http_mcp_ctx_t *ctx)
 {
     ngx_str_t           value;
     const char         *why;
@@ -411,8 +421,7 @@ ngx_http_mcp_modern_client_headers(ngx_http_request_t *r,
     value = ngx_mcp_message_string(m, NGX_MCP_PATH_METHOD, r->pool);
 
     if (value.data == NULL) {
-        *refusal = NGX_HTTP_INTERNAL_SERVER_ERROR;
-        return NGX_DECLINED;
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
     if (ctx->header_method.len == 0) {
@@ -433,14 +442,14 @@ ngx_http_mcp_modern_client_headers(ngx_http_request_t *r,
         break;
 
     default:
-        return NGX_OK;
+        return NGX_DECLINED;
     }
 
     if (ctx->scan_error) {
 
         /* there is no name to compare with */
 
-        return NGX_OK;
+        return NGX_DECLINED;
     }
 
     if (ctx->header_name.data == NULL) {
@@ -451,21 +460,18 @@ ngx_http_mcp_modern_client_headers(ngx_http_request_t *r,
     value = ngx_mcp_message_string(m, m->subject, r->pool);
 
     if (value.data == NULL) {
-        *refusal = NGX_HTTP_INTERNAL_SERVER_ERROR;
-        return NGX_DECLINED;
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
     if (ngx_mcp_header_is(&ctx->header_name, &value) == NGX_OK) {
-        return NGX_OK;
+        return NGX_DECLINED;
     }
 
     why = "Mcp-Name is not the name or uri in params";
 
 mismatch:
 
-    *refusal = ngx_http_mcp_modern_client_mismatch(r, why);
-
-    return NGX_DECLINED;
+    return ngx_http_mcp_modern_client_mismatch(r, why);
 }
 
 
@@ -503,7 +509,7 @@ ngx_http_mcp_modern_client_removed(ngx_uint_t method)
 
 static ngx_int_t
 ngx_http_mcp_modern_client_params(ngx_http_request_t *r,
-    ngx_http_mcp_ctx_t *ctx, ngx_int_t *refusal)
+    ngx_http_mcp_ctx_t *ctx)
 {
     ngx_int_t                  rc;
     ngx_str_t                  name, tool, arguments;
@@ -519,7 +525,7 @@ ngx_http_mcp_modern_client_params(ngx_http_request_t *r,
                                        NGX_MCP_LIST_TOOLS, 0, &list)
            != NGX_OK)
     {
-        return NGX_OK;
+        return NGX_DECLINED;
     }
 
     name = ngx_mcp_message_string(m, NGX_MCP_PATH_NAME, r->pool);
@@ -544,16 +550,14 @@ ngx_http_mcp_modern_client_params(ngx_http_request_t *r,
     ngx_http_mcp_list_cache_release(list);
 
     if (rc == NGX_OK) {
-        return NGX_OK;
+        return NGX_DECLINED;
     }
 
-    *refusal = rc == NGX_ABORT
-               ? NGX_HTTP_INTERNAL_SERVER_ERROR
-               : ngx_http_mcp_modern_client_mismatch(r,
-                     "an Mcp-Param header is missing, or is not the "
-                     "argument of the tool that it repeats");
-
-    return NGX_DECLINED;
+    return rc == NGX_ABORT
+           ? NGX_HTTP_INTERNAL_SERVER_ERROR
+           : ngx_http_mcp_modern_client_mismatch(r,
+                 "an Mcp-Param header is missing, or is not the "
+                 "argument of the tool that it repeats");
 }
 
 

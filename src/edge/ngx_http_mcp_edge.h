@@ -313,12 +313,12 @@ ngx_int_t ngx_http_mcp_evaluate_value(ngx_http_request_t *r,
 
 /*
  * Makes a session for the caller, within the limits.  Sets endpoint, client
- * and limits of *in; the caller of this function sets the rest.  NGX_OK: the
- * session is in ctx->caller; NGX_DECLINED: the content handler returns
- * *refusal.
+ * and limits of *in; the caller of this function sets the rest.  NGX_DECLINED:
+ * the session is in ctx->caller; else it was refused, and the content handler
+ * returns the result.
  */
 ngx_int_t ngx_http_mcp_session_create(ngx_http_request_t *r,
-    ngx_http_mcp_ctx_t *ctx, ngx_mcp_session_new_t *in, ngx_int_t *refusal);
+    ngx_http_mcp_ctx_t *ctx, ngx_mcp_session_new_t *in);
 
 ngx_int_t ngx_http_mcp_initialize(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx);

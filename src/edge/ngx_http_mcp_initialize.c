@@ -26,7 +26,7 @@
 
 
 static ngx_int_t ngx_http_mcp_initialize_check(ngx_http_request_t *r,
-    ngx_http_mcp_ctx_t *ctx, ngx_int_t *refusal);
+    ngx_http_mcp_ctx_t *ctx);
 static ngx_int_t ngx_http_mcp_initialize_profiles(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx);
 static ngx_int_t ngx_http_mcp_initialize_known(ngx_http_request_t *r,
@@ -79,10 +79,12 @@ static ngx_http_mcp_exchange_handlers_t  ngx_http_mcp_initialize_handlers = {
 ngx_int_t
 ngx_http_mcp_initialize(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 {
-    ngx_int_t  rc, refusal;
+    ngx_int_t  rc;
 
-    if (ngx_http_mcp_initialize_check(r, ctx, &refusal) != NGX_OK) {
-        return refusal;
+    rc = ngx_http_mcp_initialize_check(r, ctx);
+
+    if (rc != NGX_DECLINED) {
+        return rc;
     }
 
     rc = ngx_http_mcp_initialize_profiles(r, ctx);
@@ -95,9 +97,10 @@ ngx_http_mcp_initialize(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 }
 
 
+/* refuses params that are not those of initialize; NGX_DECLINED: they are */
+
 static ngx_int_t
-ngx_http_mcp_initialize_check(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
-    ngx_int_t *refusal)
+ngx_http_mcp_initialize_check(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 {
     ngx_mcp_json_t     *json;
     ngx_mcp_message_t  *m;
@@ -106,32 +109,30 @@ ngx_http_mcp_initialize_check(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
     json = &m->json;
 
     if (ctx->client->offer) {
-        return NGX_OK;
+        return NGX_DECLINED;
     }
 
     if (json->members[NGX_MCP_PATH_VERSION].type != NGX_MCP_JSON_STRING) {
-        *refusal = ngx_http_mcp_refuse(r, NGX_HTTP_OK, NGX_MCP_INVALID_PARAMS,
-                             "params.protocolVersion must be a string");
-        return NGX_DECLINED;
+        return ngx_http_mcp_refuse(r, NGX_HTTP_OK, NGX_MCP_INVALID_PARAMS,
+                                   "params.protocolVersion must be a string");
     }
 
     if (json->members[NGX_MCP_PATH_CAPABILITIES].type != NGX_MCP_JSON_OBJECT
         || json->members[NGX_MCP_PATH_CLIENT_INFO].type != NGX_MCP_JSON_OBJECT)
     {
-        *refusal = ngx_http_mcp_refuse(r, NGX_HTTP_OK, NGX_MCP_INVALID_PARAMS,
-                             "params.capabilities and params.clientInfo must "
-                             "be objects");
-        return NGX_DECLINED;
+        return ngx_http_mcp_refuse(r, NGX_HTTP_OK, NGX_MCP_INVALID_PARAMS,
+                                   "params.capabilities and "
+                                   "params.clientInfo must be objects");
     }
 
     if (ngx_http_mcp_initialize_size(m) > NGX_HTTP_MCP_INITIALIZE_MAX) {
-        *refusal = ngx_http_mcp_refuse(r, NGX_HTTP_OK, NGX_MCP_INVALID_PARAMS,
-                             "params.capabilities and params.clientInfo are "
-                             "larger than 4k together");
-        return NGX_DECLINED;
+        return ngx_http_mcp_refuse(r, NGX_HTTP_OK, NGX_MCP_INVALID_PARAMS,
+                                   "params.capabilities and "
+                                   "params.clientInfo are larger than 4k "
+                                   "together");
     }
 
-    return NGX_OK;
+    return NGX_DECLINED;
 }
 
 
@@ -546,7 +547,7 @@ ngx_http_mcp_initialize_session(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx, ngx_http_mcp_result_t *made,
     ngx_http_mcp_exchange_t *x)
 {
-    ngx_int_t                 refusal;
+    ngx_int_t                 rc;
     ngx_mcp_session_new_t     in;
     ngx_http_mcp_loc_conf_t  *mlcf;
 
@@ -564,8 +565,10 @@ ngx_http_mcp_initialize_session(ngx_http_request_t *r,
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    if (ngx_http_mcp_session_create(r, ctx, &in, &refusal) != NGX_OK) {
-        return refusal;
+    rc = ngx_http_mcp_session_create(r, ctx, &in);
+
+    if (rc != NGX_DECLINED) {
+        return rc;
     }
 
     ctx->caller.revision = in.revision;
@@ -648,17 +651,15 @@ ngx_http_mcp_initialize_revision(ngx_http_mcp_loc_conf_t *mlcf,
 
 ngx_int_t
 ngx_http_mcp_session_create(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
-    ngx_mcp_session_new_t *in, ngx_int_t *refusal)
+    ngx_mcp_session_new_t *in)
 {
     ngx_int_t                 rc;
     ngx_http_mcp_loc_conf_t  *mlcf;
 
     mlcf = ctx->conf;
 
-    *refusal = NGX_HTTP_INTERNAL_SERVER_ERROR;
-
     if (ngx_http_mcp_evaluate_share(r, ctx) != NGX_OK) {
-        return NGX_DECLINED;
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
     in->endpoint = mlcf->name;
@@ -679,23 +680,21 @@ ngx_http_mcp_session_create(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
                                        &in->limit_key)
            != NGX_OK)
     {
-        return NGX_DECLINED;
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
     rc = ngx_mcp_session_create(mlcf->zone, in, &ctx->caller.session);
 
     if (rc == NGX_OK) {
-        return NGX_OK;
+        return NGX_DECLINED;
     }
 
-    *refusal = ngx_http_mcp_refuse(r, NGX_HTTP_SERVICE_UNAVAILABLE,
-                                   NGX_MCP_REFUSED,
-                                   rc == NGX_BUSY
-                                   ? "the limit of sessions is reached "
-                                     "(mcp_session_limit)"
-                                   : ngx_mcp_room_refusal(mlcf->zone));
-
-    return NGX_DECLINED;
+    return ngx_http_mcp_refuse(r, NGX_HTTP_SERVICE_UNAVAILABLE,
+                               NGX_MCP_REFUSED,
+                               rc == NGX_BUSY
+                               ? "the limit of sessions is reached "
+                                 "(mcp_session_limit)"
+                               : ngx_mcp_room_refusal(mlcf->zone));
 }
 
 

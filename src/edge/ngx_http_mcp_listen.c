@@ -54,8 +54,7 @@ typedef struct ngx_http_mcp_listen_s {
 } ngx_http_mcp_listen_t;
 
 
-static ngx_int_t ngx_http_mcp_listen_create(ngx_http_mcp_listen_t *listen,
-    ngx_int_t *refusal);
+static ngx_int_t ngx_http_mcp_listen_create(ngx_http_mcp_listen_t *listen);
 static ngx_int_t ngx_http_mcp_listen_subscribe(ngx_http_mcp_listen_t *listen);
 static void ngx_http_mcp_listen_resource(ngx_http_mcp_listen_t *listen,
     ngx_http_mcp_listen_uri_t *want);
@@ -79,7 +78,7 @@ static void ngx_http_mcp_listen_cleanup(void *data);
 ngx_int_t
 ngx_http_mcp_listen(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 {
-    ngx_int_t               rc, refusal;
+    ngx_int_t               rc;
     const char             *why;
     ngx_pool_cleanup_t     *cln;
     ngx_http_mcp_listen_t  *listen;
@@ -113,8 +112,10 @@ ngx_http_mcp_listen(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    if (ngx_http_mcp_listen_create(listen, &refusal) != NGX_OK) {
-        return refusal;
+    rc = ngx_http_mcp_listen_create(listen);
+
+    if (rc != NGX_DECLINED) {
+        return rc;
     }
 
     cln->handler = ngx_http_mcp_listen_cleanup;
@@ -138,10 +139,10 @@ ngx_http_mcp_listen(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 }
 
 
-/* makes the subscriber; NGX_OK, or NGX_DECLINED: return *refusal */
+/* makes the subscriber, or refuses the request; NGX_DECLINED: it is made */
 
 static ngx_int_t
-ngx_http_mcp_listen_create(ngx_http_mcp_listen_t *listen, ngx_int_t *refusal)
+ngx_http_mcp_listen_create(ngx_http_mcp_listen_t *listen)
 {
     ngx_http_mcp_ctx_t     *ctx;
     ngx_mcp_session_new_t   in;
@@ -154,8 +155,7 @@ ngx_http_mcp_listen_create(ngx_http_mcp_listen_t *listen, ngx_int_t *refusal)
     in.id.data = ngx_pnalloc(listen->r->pool, NGX_MCP_UUID_LEN);
 
     if (in.id.data == NULL || ngx_mcp_uuid(in.id.data) != NGX_OK) {
-        *refusal = NGX_HTTP_INTERNAL_SERVER_ERROR;
-        return NGX_DECLINED;
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
     in.listens = 1;
@@ -164,7 +164,7 @@ ngx_http_mcp_listen_create(ngx_http_mcp_listen_t *listen, ngx_int_t *refusal)
 
     ctx->session.offered = in.offered;
 
-    return ngx_http_mcp_session_create(listen->r, ctx, &in, refusal);
+    return ngx_http_mcp_session_create(listen->r, ctx, &in);
 }
 
 
