@@ -215,20 +215,10 @@ void ngx_http_mcp_reply_outcome(ngx_http_request_t *r, ngx_str_t *id,
     ngx_http_mcp_upstream_t *u, ngx_http_mcp_exchange_t *x,
     ngx_http_mcp_outcome_e outcome, ngx_http_mcp_reply_t *reply);
 
-/*
- * Sends the error with the upstream's headers, and returns as
- * ngx_http_mcp_answer() does.
- */
-ngx_int_t ngx_http_mcp_refuse_outcome(ngx_http_request_t *r, ngx_str_t *id,
-    ngx_http_mcp_upstream_t *u, ngx_http_mcp_exchange_t *x,
-    ngx_http_mcp_outcome_e outcome);
-
-/* set, or send, the error for an upstream without a profile */
+/* sets the reply to the error for an upstream without a profile */
 void ngx_http_mcp_reply_unprobed(ngx_http_request_t *r,
     ngx_http_mcp_upstream_t *u, ngx_uint_t status, ngx_str_t *why,
     ngx_http_mcp_reply_t *reply);
-ngx_int_t ngx_http_mcp_refuse_unprobed(ngx_http_request_t *r, ngx_str_t *id,
-    ngx_http_mcp_upstream_t *u, ngx_uint_t status, ngx_str_t *why);
 
 /*
  * Adds those headers of an upstream's response that reach the client.  NGX_OK

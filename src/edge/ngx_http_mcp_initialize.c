@@ -184,6 +184,7 @@ ngx_http_mcp_initialize_known(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
     uint64_t                      changes;
     ngx_int_t                     rc;
     ngx_uint_t                    i, n;
+    ngx_http_mcp_reply_t          reply;
     ngx_http_mcp_result_t        *made;
     ngx_http_mcp_profiles_one_t  *one, *refused;
     ngx_http_mcp_offer_source_t  *sources;
@@ -244,9 +245,10 @@ ngx_http_mcp_initialize_known(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
         return ngx_http_mcp_initialize_forward(r, ctx, refused);
     }
 
-    return ngx_http_mcp_refuse_unprobed(r, &ctx->message->id, one[0].upstream,
-                                        one[0].known.status,
-                                        &one[0].known.why);
+    ngx_http_mcp_reply_unprobed(r, one[0].upstream, one[0].known.status,
+                                &one[0].known.why, &reply);
+
+    return ngx_http_mcp_reply_send(r, &ctx->message->id, &reply);
 }
 
 
@@ -457,6 +459,7 @@ ngx_http_mcp_initialize_refused(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
 {
     ngx_str_t                 method;
     ngx_uint_t                level;
+    ngx_http_mcp_reply_t      reply;
     ngx_http_mcp_failure_t    failure;
     ngx_http_mcp_upstream_t  *u;
 
@@ -494,12 +497,19 @@ ngx_http_mcp_initialize_refused(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
         || (outcome == NGX_HTTP_MCP_STATUS && x->refusal.len
             && !ngx_http_mcp_status_absent(x->status)))
     {
-        return ngx_http_mcp_refuse_outcome(r, &ctx->message->id, u, x,
-                                           NGX_HTTP_MCP_STATUS);
+        ngx_http_mcp_reply_outcome(r, &ctx->message->id, u, x,
+                                   NGX_HTTP_MCP_STATUS, &reply);
+
+        if (ngx_http_mcp_copy_headers(r, x) != NGX_OK) {
+            return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        }
+
+    } else {
+        ngx_http_mcp_reply_unprobed(r, u, failure.status, &failure.why,
+                                    &reply);
     }
 
-    return ngx_http_mcp_refuse_unprobed(r, &ctx->message->id, u,
-                                        failure.status, &failure.why);
+    return ngx_http_mcp_reply_send(r, &ctx->message->id, &reply);
 }
 
 

@@ -278,23 +278,6 @@ ngx_http_mcp_reply_outcome(ngx_http_request_t *r, ngx_str_t *id,
 }
 
 
-ngx_int_t
-ngx_http_mcp_refuse_outcome(ngx_http_request_t *r, ngx_str_t *id,
-    ngx_http_mcp_upstream_t *u, ngx_http_mcp_exchange_t *x,
-    ngx_http_mcp_outcome_e outcome)
-{
-    ngx_http_mcp_reply_t  reply;
-
-    ngx_http_mcp_reply_outcome(r, id, u, x, outcome, &reply);
-
-    if (x && ngx_http_mcp_copy_headers(r, x) != NGX_OK) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    return ngx_http_mcp_reply_send(r, id, &reply);
-}
-
-
 void
 ngx_http_mcp_reply_unprobed(ngx_http_request_t *r, ngx_http_mcp_upstream_t *u,
     ngx_uint_t status, ngx_str_t *why, ngx_http_mcp_reply_t *reply)
@@ -309,18 +292,6 @@ ngx_http_mcp_reply_unprobed(ngx_http_request_t *r, ngx_http_mcp_upstream_t *u,
     if (ngx_http_mcp_outcome_data(r, u, NULL, &reply->data) != NGX_OK) {
         (void) ngx_http_mcp_reply_internal(reply);
     }
-}
-
-
-ngx_int_t
-ngx_http_mcp_refuse_unprobed(ngx_http_request_t *r, ngx_str_t *id,
-    ngx_http_mcp_upstream_t *u, ngx_uint_t status, ngx_str_t *why)
-{
-    ngx_http_mcp_reply_t  reply;
-
-    ngx_http_mcp_reply_unprobed(r, u, status, why, &reply);
-
-    return ngx_http_mcp_reply_send(r, id, &reply);
 }
 
 
