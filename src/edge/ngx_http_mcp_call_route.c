@@ -18,19 +18,14 @@
  */
 
 struct ngx_http_mcp_call_missed_s {
-    ngx_uint_t                rank;       /* ngx_http_mcp_missed_e */
+    ngx_uint_t                rank;       /* 1: the upstream lacks the method;
+                                             2: it lacks what was named; 3: it
+                                             failed, and could not tell */
     ngx_http_mcp_reply_t      reply;
     ngx_int_t                 code;
     ngx_http_mcp_exchange_t  *x;          /* NULL: there was none */
     ngx_http_mcp_upstream_t  *upstream;
 };
-
-
-typedef enum {
-    NGX_HTTP_MCP_MISSED_METHOD = 1,       /* it lacks the method */
-    NGX_HTTP_MCP_MISSED_NAME,             /* or what was named */
-    NGX_HTTP_MCP_MISSED_FAILED            /* or it could not tell */
-} ngx_http_mcp_missed_e;
 
 
 static ngx_int_t ngx_http_mcp_call_unknown(ngx_http_mcp_call_t *call,
@@ -238,15 +233,9 @@ ngx_http_mcp_call_missed(ngx_http_mcp_call_t *call,
 
     missed = call->missed;
 
-    if (code == NGX_MCP_METHOD_NOT_FOUND) {
-        rank = NGX_HTTP_MCP_MISSED_METHOD;
-
-    } else if (ngx_http_mcp_route_absent(call->message->method_code, code)) {
-        rank = NGX_HTTP_MCP_MISSED_NAME;
-
-    } else {
-        rank = NGX_HTTP_MCP_MISSED_FAILED;
-    }
+    rank = (code == NGX_MCP_METHOD_NOT_FOUND)
+           ? 1 : ngx_http_mcp_route_absent(call->message->method_code, code)
+                 ? 2 : 3;
 
     if (rank <= missed->rank) {
         return;
