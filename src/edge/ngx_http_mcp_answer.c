@@ -186,7 +186,8 @@ ngx_http_mcp_result(ngx_http_request_t *r, ngx_str_t *id, ngx_str_t *result)
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_module);
 
-    body = ctx->client->result(ctx, r->pool, id, result);
+    body = ctx->client->result ? ctx->client->result(ctx, r->pool, id, result)
+                               : ngx_mcp_result_compose(r->pool, id, result);
 
     if (body.data == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
@@ -352,8 +353,12 @@ ngx_http_mcp_reply_text(ngx_http_request_t *r, ngx_str_t *id,
         *text = ctx->client->error(r->pool, ngx_http_mcp_revision(ctx), id,
                                    reply->code, &reply->message,
                                    reply->data.len ? &reply->data : NULL);
-    } else {
+
+    } else if (ctx->client->result) {
         *text = ctx->client->result(ctx, r->pool, id, &reply->result);
+
+    } else {
+        *text = ngx_mcp_result_compose(r->pool, id, &reply->result);
     }
 
     return text->data ? NGX_OK : NGX_ERROR;

@@ -59,7 +59,8 @@ struct ngx_http_mcp_client_s {
      * status() returns the HTTP status of an error that is alone in its
      * response; NULL: status is kept.  error() and result() return the text of
      * an answer, in pool; its data is NULL if there is no memory.  The data of
-     * an error is raw, or NULL.
+     * an error is raw, or NULL.  If result() is NULL, results are sent as they
+     * are.
      */
     ngx_uint_t              (*status)(ngx_uint_t status, ngx_int_t code);
     ngx_str_t               (*error)(ngx_pool_t *pool, ngx_uint_t revision,

@@ -34,8 +34,6 @@ static ngx_int_t ngx_http_mcp_legacy_client_version(ngx_http_request_t *r,
 static ngx_int_t ngx_http_mcp_legacy_client_refuse_version(
     ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx, ngx_int_t code,
     const char *before, const char *after);
-static ngx_str_t ngx_http_mcp_legacy_client_result(ngx_http_mcp_ctx_t *ctx,
-    ngx_pool_t *pool, ngx_str_t *id, ngx_str_t *result);
 static ngx_int_t ngx_http_mcp_legacy_client_server_request(
     ngx_http_mcp_ctx_t *ctx, ngx_http_mcp_upstream_request_t *ureq,
     ngx_str_t *text, ngx_pool_t **pool, ngx_str_t *out);
@@ -52,7 +50,6 @@ ngx_http_mcp_client_t  ngx_http_mcp_client_legacy = {
     .get = ngx_http_mcp_legacy_client_get,
     .delete = ngx_http_mcp_legacy_client_delete,
     .error = ngx_mcp_error_compose,
-    .result = ngx_http_mcp_legacy_client_result,
     .server_request = ngx_http_mcp_legacy_client_server_request,
     .resumes = NGX_MCP_2025_11_25,
     .begin = ngx_http_mcp_legacy_client_begin,
@@ -496,14 +493,6 @@ ngx_http_mcp_legacy_client_refuse_version(ngx_http_request_t *r,
     (void) ngx_sprintf(p, "%s%Z", after);
 
     return ngx_http_mcp_refuse(r, NGX_HTTP_BAD_REQUEST, code, (char *) text);
-}
-
-
-static ngx_str_t
-ngx_http_mcp_legacy_client_result(ngx_http_mcp_ctx_t *ctx, ngx_pool_t *pool,
-    ngx_str_t *id, ngx_str_t *result)
-{
-    return ngx_mcp_result_compose(pool, id, result);
 }
 
 
