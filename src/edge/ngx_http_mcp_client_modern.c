@@ -13,7 +13,6 @@
 #include "ngx_http_mcp_header_iter.h"
 #include "ngx_http_mcp_input.h"
 #include "ngx_http_mcp_list_cache.h"
-#include "ngx_http_mcp_listen.h"
 #include "ngx_http_mcp_manner.h"
 #include "ngx_http_mcp_offer.h"
 #include "ngx_http_mcp_server_request.h"

@@ -314,6 +314,15 @@ ngx_int_t ngx_http_mcp_initialize(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx);
 
 
+/*
+ * Handles subscriptions/listen (2026-07-28, ngx_http_mcp_listen.c) of a caller
+ * who may use the endpoint; the content handler returns what this returns.
+ * Subscribes to all that the filter in params names, then opens the stream,
+ * which begins with an acknowledgement of the subscriptions that were accepted.
+ */
+ngx_int_t ngx_http_mcp_listen(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx);
+
+
 /* all other messages (ngx_http_mcp_call.c, ngx_http_mcp_notification.c) */
 
 ngx_int_t ngx_http_mcp_call_start(ngx_http_request_t *r,

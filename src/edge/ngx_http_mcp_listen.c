@@ -7,7 +7,7 @@
 #include <ngx_config.h>
 #include <ngx_core.h>
 #include <ngx_http.h>
-#include "ngx_http_mcp_listen.h"
+#include "ngx_http_mcp_module.h"
 #include "ngx_http_mcp_edge.h"
 #include "ngx_http_mcp_feed.h"
 #include "ngx_http_mcp_interest.h"
@@ -20,6 +20,12 @@
 #include "ngx_mcp_id.h"
 #include "ngx_mcp_listen.h"
 
+
+/*
+ * subscriptions/listen (2026-07-28): the response is a stream of changes.  Each
+ * such stream has a subscriber of its own in the zone, which ends with the
+ * stream.
+ */
 
 /* ms for upstreams to accept subscriptions, and for feeds to be connected */
 #define NGX_HTTP_MCP_LISTEN_TIME  5000
