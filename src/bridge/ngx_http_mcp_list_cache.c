@@ -643,8 +643,6 @@ ngx_http_mcp_list_cache_load(ngx_http_mcp_bridge_t *bridge,
         goto failed;
     }
 
-    ngx_memcpy(copy->text.data + copy->text.len, "}}", 2);
-
     pages = ngx_mcp_pages_split(&copy->text, NGX_MCP_PAGE_SIZE,
                                 NGX_MCP_PAGE_ENTRIES, pool);
     if (pages == NULL) {
@@ -681,8 +679,6 @@ failed:
 }
 
 
-/* reads the text of the list, and leaves room for "}}" behind it */
-
 static ngx_int_t
 ngx_http_mcp_list_cache_text(ngx_http_mcp_bridge_t *bridge,
     ngx_http_mcp_list_copy_t *copy)
@@ -707,8 +703,7 @@ ngx_http_mcp_list_cache_text(ngx_http_mcp_bridge_t *bridge,
     }
 
     copy->text.len = copy->list.len;
-    copy->text.data = ngx_pnalloc(copy->pool, copy->text.len
-                                              + sizeof("}}") - 1);
+    copy->text.data = ngx_pnalloc(copy->pool, copy->text.len);
 
     return copy->text.data
            ? ngx_mcp_list_read(copy->zone, &copy->list, copy->text.data)
@@ -760,9 +755,7 @@ ngx_http_mcp_list_cache_merge(ngx_http_mcp_bridge_t *bridge,
     lists.parts = parts;
     lists.n = bridge->sources.n;
 
-    if (ngx_mcp_merge(copy->index, &lists, sizeof("}}") - 1, copy->pool, temp)
-        != NGX_OK)
-    {
+    if (ngx_mcp_merge(copy->index, &lists, copy->pool, temp) != NGX_OK) {
         return NGX_ERROR;
     }
 

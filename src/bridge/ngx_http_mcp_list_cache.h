@@ -35,7 +35,7 @@ typedef struct {
     ngx_queue_t               chain;      /* of a bucket of the table */
     ngx_mcp_zone_t           *zone;
     ngx_mcp_list_t            list;
-    ngx_str_t                 text;       /* an array; "}}" follows it */
+    ngx_str_t                 text;       /* an array */
     ngx_mcp_merge_t          *index;      /* NULL: there is one upstream, and
                                              its names stay as they are */
     ngx_mcp_page_t           *pages;

@@ -346,12 +346,11 @@ void ngx_http_mcp_list_passed(ngx_http_mcp_call_t *call,
 
 /*
  * Makes the reply of the page of a list that the call asks for, without what
- * the caller may not see; list: kind, version, text and pages count.  framed:
- * "}}" follows the text.  NGX_OK or NGX_ERROR (no memory).
+ * the caller may not see; list: kind, version, text and pages count.  NGX_OK or
+ * NGX_ERROR (no memory).
  */
 ngx_int_t ngx_http_mcp_call_list_page(ngx_http_mcp_call_t *call,
-    ngx_http_mcp_list_copy_t *list, ngx_uint_t framed,
-    ngx_http_mcp_reply_t *reply);
+    ngx_http_mcp_list_copy_t *list, ngx_http_mcp_reply_t *reply);
 
 /*
  * Sets *result to a list of the module's own entries, for a list that no

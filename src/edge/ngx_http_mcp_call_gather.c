@@ -826,7 +826,7 @@ ngx_http_mcp_gather_merge(ngx_http_mcp_call_t *call, ngx_mcp_merge_t *merge)
     lists.parts = parts;
     lists.n = gather->n;
 
-    rc = ngx_mcp_merge(merge, &lists, 0, call->r->pool, temp);
+    rc = ngx_mcp_merge(merge, &lists, call->r->pool, temp);
 
     if (rc == NGX_OK && !gather->lookup) {
         ngx_http_mcp_list_log_hidden(&call->ctx->conf->bridge, &lists);
@@ -890,7 +890,7 @@ ngx_http_mcp_gather_page(ngx_http_mcp_call_t *call, ngx_mcp_merge_t *merge,
                             | ngx_crc32_long(list.text.data, list.text.len);
     }
 
-    return ngx_http_mcp_call_list_page(call, &list, 0, reply);
+    return ngx_http_mcp_call_list_page(call, &list, reply);
 }
 
 

@@ -40,7 +40,7 @@ static ngx_mcp_page_t *ngx_http_mcp_list_page(ngx_http_mcp_call_t *call,
 static void ngx_http_mcp_list_log_private(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx);
 static ngx_int_t ngx_http_mcp_list_frame(ngx_http_mcp_call_t *call,
-    ngx_http_mcp_list_copy_t *list, ngx_mcp_page_t *page, ngx_uint_t framed,
+    ngx_http_mcp_list_copy_t *list, ngx_mcp_page_t *page,
     ngx_http_mcp_reply_t *reply);
 static ngx_int_t ngx_http_mcp_list_edit_page(ngx_http_mcp_call_t *call,
     ngx_http_mcp_reply_t *reply);
@@ -265,14 +265,13 @@ ngx_http_mcp_list_get(ngx_http_mcp_call_t *call, ngx_uint_t partial,
 
     call->ctx->hint = list->list.hint;
 
-    return ngx_http_mcp_call_list_page(call, list, 1, reply);
+    return ngx_http_mcp_call_list_page(call, list, reply);
 }
 
 
 ngx_int_t
 ngx_http_mcp_call_list_page(ngx_http_mcp_call_t *call,
-    ngx_http_mcp_list_copy_t *list, ngx_uint_t framed,
-    ngx_http_mcp_reply_t *reply)
+    ngx_http_mcp_list_copy_t *list, ngx_http_mcp_reply_t *reply)
 {
     ngx_mcp_page_t  *page;
 
@@ -284,7 +283,7 @@ ngx_http_mcp_call_list_page(ngx_http_mcp_call_t *call,
                                                  "begin with the first page");
     }
 
-    if (ngx_http_mcp_list_frame(call, list, page, framed, reply) != NGX_OK) {
+    if (ngx_http_mcp_list_frame(call, list, page, reply) != NGX_OK) {
         return NGX_ERROR;
     }
 
@@ -367,19 +366,15 @@ ngx_http_mcp_list_log_private(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 }
 
 
-/*
- * Makes the parts of the answer: the page's entries and what surrounds them,
- * of which the end stands behind a framed list
- */
+/* makes the parts of the answer: the page's entries and what surrounds them */
 
 static ngx_int_t
 ngx_http_mcp_list_frame(ngx_http_mcp_call_t *call,
-    ngx_http_mcp_list_copy_t *list, ngx_mcp_page_t *page, ngx_uint_t framed,
+    ngx_http_mcp_list_copy_t *list, ngx_mcp_page_t *page,
     ngx_http_mcp_reply_t *reply)
 {
-    u_char      *p;
-    ngx_str_t    stamp, *id, *member, *parts;
-    ngx_uint_t   last;
+    u_char     *p;
+    ngx_str_t   stamp, *id, *member, *parts;
 
     parts = reply->parts;
     id = &call->message->id;
@@ -416,20 +411,11 @@ ngx_http_mcp_list_frame(ngx_http_mcp_call_t *call,
     parts[1].data = list->text.data + page->start;
     parts[1].len = page->end - page->start;
 
-    last = (page == &list->pages[list->npages - 1]);
-
-    if (last && framed) {
-        parts[1].len += sizeof("]}}") - 1;
-        reply->nparts = 2;
-
-        return NGX_OK;
-    }
-
     parts[2].data = p;
 
     *p++ = ']';
 
-    if (!last) {
+    if (page != &list->pages[list->npages - 1]) {
         p = ngx_cpymem(p, ",\"nextCursor\":\"",
                        sizeof(",\"nextCursor\":\"") - 1);
         p = ngx_mcp_cursor_print(p, list->list.version, page[1].entry);

@@ -42,7 +42,7 @@ static uint64_t ngx_mcp_merge_hash(ngx_mcp_merge_t *m, ngx_str_t *text);
 
 
 ngx_int_t
-ngx_mcp_merge(ngx_mcp_merge_t *m, ngx_mcp_merge_lists_t *lists, size_t spare,
+ngx_mcp_merge(ngx_mcp_merge_t *m, ngx_mcp_merge_lists_t *lists,
     ngx_pool_t *pool, ngx_pool_t *temp)
 {
     u_char                  *p;
@@ -91,7 +91,7 @@ ngx_mcp_merge(ngx_mcp_merge_t *m, ngx_mcp_merge_lists_t *lists, size_t spare,
         len += titles.items[i].raw.len;
     }
 
-    p = ngx_pnalloc(pool, len + spare);
+    p = ngx_pnalloc(pool, len);
     if (p == NULL) {
         return NGX_ERROR;
     }

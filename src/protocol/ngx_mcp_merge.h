@@ -74,12 +74,11 @@ typedef struct {
 
 
 /*
- * Merges lists into *m.  "spare" bytes of free memory follow m->text.  The
- * memory of *m is from pool; temp is needed only during the call.  NGX_OK or
- * NGX_ERROR (no memory).
+ * Merges lists into *m.  The memory of *m is from pool; temp is needed only
+ * during the call.  NGX_OK or NGX_ERROR (no memory).
  */
 ngx_int_t ngx_mcp_merge(ngx_mcp_merge_t *m, ngx_mcp_merge_lists_t *lists,
-    size_t spare, ngx_pool_t *pool, ngx_pool_t *temp);
+    ngx_pool_t *pool, ngx_pool_t *temp);
 
 /* finds an entry by the decoded name that clients see; NULL: there is none */
 ngx_mcp_merge_entry_t *ngx_mcp_merge_find(ngx_mcp_merge_t *m, ngx_str_t *name);

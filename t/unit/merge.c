@@ -49,7 +49,7 @@ merge(ngx_pool_t *pool, ngx_uint_t kind, const char *a, const char *b,
     lists.parts = parts;
     lists.n = 3;
 
-    if (ngx_mcp_merge(&merged, &lists, 2, pool, pool) != NGX_OK) {
+    if (ngx_mcp_merge(&merged, &lists, pool, pool) != NGX_OK) {
         ngx_str_null(&merged.text);
     }
 
