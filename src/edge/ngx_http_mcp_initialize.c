@@ -25,6 +25,32 @@
     sizeof("{\"protocolVersion\":\"\",\"capabilities\":,\"clientInfo\":}")
 
 
+/* an initialize or server/discover, in r->pool */
+
+struct ngx_http_mcp_initialize_s {
+    ngx_http_mcp_profiles_t    *profiles;     /* profiles that it waits for */
+    ngx_http_mcp_feed_wait_t   *feeds;        /* feeds that the answer waits
+                                                 for, or NULL */
+    ngx_str_t                   result;       /* the upstream's result; while
+                                                 feeds are waited for, that of
+                                                 the client */
+
+    /* if the message itself was forwarded */
+    ngx_http_mcp_upstream_t    *target;       /* upstream that got it */
+    ngx_http_mcp_manner_t      *manner;       /* manner in which the target is
+                                                 asked */
+    ngx_http_mcp_exchange_t    *first;        /* exchange in the other manner,
+                                                 if that was tried before, or
+                                                 NULL */
+    ngx_http_mcp_outcome_e      first_outcome;  /* outcome of "first" */
+    ngx_uint_t                  upstream_revision;  /* in the target's
+                                                       answer */
+    ngx_str_t                   upstream_error;  /* in the target's answer */
+    unsigned                    undecided:1;  /* the target may need another
+                                                 manner */
+};
+
+
 static ngx_int_t ngx_http_mcp_initialize_check(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx);
 static ngx_int_t ngx_http_mcp_initialize_profiles(ngx_http_request_t *r,
@@ -87,6 +113,11 @@ ngx_http_mcp_initialize(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
         return rc;
     }
 
+    ctx->initialize = ngx_pcalloc(r->pool, sizeof(ngx_http_mcp_initialize_t));
+    if (ctx->initialize == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
     rc = ngx_http_mcp_initialize_profiles(r, ctx);
 
     if (rc != NGX_AGAIN) {
@@ -144,10 +175,12 @@ ngx_http_mcp_initialize_check(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 static ngx_int_t
 ngx_http_mcp_initialize_profiles(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 {
-    ngx_http_mcp_result_t    *made;
-    ngx_http_mcp_loc_conf_t  *mlcf;
+    ngx_http_mcp_result_t      *made;
+    ngx_http_mcp_loc_conf_t    *mlcf;
+    ngx_http_mcp_initialize_t  *init;
 
     mlcf = ctx->conf;
+    init = ctx->initialize;
 
     made = ngx_http_mcp_offer_cached(mlcf, &ctx->caller.tenant);
 
@@ -161,16 +194,16 @@ ngx_http_mcp_initialize_profiles(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
         return ngx_http_mcp_initialize_session(r, ctx, made, NULL);
     }
 
-    ctx->profiles = ngx_http_mcp_profiles_create(r->pool,
-                                                 &mlcf->bridge.router);
-    if (ctx->profiles == NULL) {
+    init->profiles = ngx_http_mcp_profiles_create(r->pool,
+                                                  &mlcf->bridge.router);
+    if (init->profiles == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    ctx->profiles->tenant = &ctx->caller.tenant;
-    ctx->profiles->max_age = NGX_MCP_PROFILE_FRESH_AGE;
-    ctx->profiles->ready = ngx_http_mcp_initialize_ready;
-    ctx->profiles->data = r;
+    init->profiles->tenant = &ctx->caller.tenant;
+    init->profiles->max_age = NGX_MCP_PROFILE_FRESH_AGE;
+    init->profiles->ready = ngx_http_mcp_initialize_ready;
+    init->profiles->data = r;
 
     return ngx_http_mcp_initialize_known(r, ctx);
 }
@@ -186,19 +219,21 @@ ngx_http_mcp_initialize_known(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
     ngx_uint_t                    i, n;
     ngx_http_mcp_reply_t          reply;
     ngx_http_mcp_result_t        *made;
+    ngx_http_mcp_profiles_t      *profiles;
     ngx_http_mcp_profiles_one_t  *one, *refused;
     ngx_http_mcp_offer_source_t  *sources;
 
+    profiles = ctx->initialize->profiles;
     changes = ngx_mcp_profile_changes(ctx->conf->zone);
 
-    rc = ngx_http_mcp_profiles_get(ctx->profiles);
+    rc = ngx_http_mcp_profiles_get(profiles);
 
     if (rc == NGX_AGAIN) {
         return NGX_AGAIN;
     }
 
-    one = ctx->profiles->one;
-    sources = ngx_pnalloc(r->pool, ctx->profiles->n
+    one = profiles->one;
+    sources = ngx_pnalloc(r->pool, profiles->n
                                    * sizeof(ngx_http_mcp_offer_source_t));
 
     if (rc != NGX_OK || sources == NULL) {
@@ -208,7 +243,7 @@ ngx_http_mcp_initialize_known(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
     n = 0;
     refused = NULL;
 
-    for (i = 0; i < ctx->profiles->n; i++) {
+    for (i = 0; i < profiles->n; i++) {
 
         switch (one[i].known.what) {
 
@@ -234,7 +269,7 @@ ngx_http_mcp_initialize_known(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
         made = ngx_http_mcp_offer(ctx->conf, &ctx->caller.tenant, sources, n,
                                   r->pool);
 
-        if (made && ctx->profiles->whole) {
+        if (made && profiles->whole) {
             ngx_http_mcp_offer_keep(made, &ctx->caller.tenant, changes);
         }
 
@@ -284,17 +319,20 @@ static ngx_int_t
 ngx_http_mcp_initialize_forward(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
     ngx_http_mcp_profiles_one_t *one)
 {
-    ngx_http_mcp_upstream_t  *u;
+    ngx_http_mcp_upstream_t    *u;
+    ngx_http_mcp_initialize_t  *init;
 
     u = one->upstream;
+    init = ctx->initialize;
 
-    ctx->target = u;
-    ctx->undecided = (u->protocol == NGX_HTTP_MCP_AUTO && u->probe);
+    init->target = u;
+    init->undecided = (u->protocol == NGX_HTTP_MCP_AUTO && u->probe);
 
-    ctx->manner = (u->protocol == NGX_HTTP_MCP_AUTO)
-                  ? ngx_http_mcp_manner_of(one->known.what, one->known.revision,
-                                           !ctx->client->sessionless)
-                  : ngx_http_mcp_manner_next(u, NULL);
+    init->manner = (u->protocol == NGX_HTTP_MCP_AUTO)
+                   ? ngx_http_mcp_manner_of(one->known.what,
+                                            one->known.revision,
+                                            !ctx->client->sessionless)
+                   : ngx_http_mcp_manner_next(u, NULL);
 
     if (ngx_http_mcp_initialize_ask(r, ctx) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
@@ -307,11 +345,14 @@ ngx_http_mcp_initialize_forward(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
 static ngx_int_t
 ngx_http_mcp_initialize_ask(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 {
-    ngx_http_mcp_exchange_t  *x;
+    ngx_http_mcp_exchange_t    *x;
+    ngx_http_mcp_initialize_t  *init;
 
-    x = ngx_http_mcp_upstream_exchange(r, ctx->target, &ctx->scope);
+    init = ctx->initialize;
 
-    if (x == NULL || ctx->manner->ask(x, ctx->message) != NGX_OK) {
+    x = ngx_http_mcp_upstream_exchange(r, init->target, &ctx->scope);
+
+    if (x == NULL || init->manner->ask(x, ctx->message) != NGX_OK) {
         return NGX_ERROR;
     }
 
@@ -336,7 +377,11 @@ static ngx_int_t
 ngx_http_mcp_initialize_again(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
     ngx_http_mcp_exchange_t *x, ngx_http_mcp_outcome_e outcome)
 {
-    if (!ctx->undecided || ctx->first
+    ngx_http_mcp_initialize_t  *init;
+
+    init = ctx->initialize;
+
+    if (!init->undecided || init->first
         || (outcome != NGX_HTTP_MCP_OK && outcome != NGX_HTTP_MCP_BAD
             && outcome != NGX_HTTP_MCP_STATUS)
         || x->status == NGX_HTTP_UNAUTHORIZED || x->status == NGX_HTTP_FORBIDDEN
@@ -346,11 +391,11 @@ ngx_http_mcp_initialize_again(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
         return NGX_DECLINED;
     }
 
-    ctx->first = x;
-    ctx->first_outcome = outcome;
+    init->first = x;
+    init->first_outcome = outcome;
 
-    ctx->manner = (ctx->manner == &ngx_http_mcp_modern) ? &ngx_http_mcp_legacy
-                                                        : &ngx_http_mcp_modern;
+    init->manner = (init->manner == &ngx_http_mcp_modern)
+                   ? &ngx_http_mcp_legacy : &ngx_http_mcp_modern;
 
     return ngx_http_mcp_initialize_ask(r, ctx);
 }
@@ -359,37 +404,39 @@ ngx_http_mcp_initialize_again(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
 static void
 ngx_http_mcp_initialize_message(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
 {
-    ngx_str_t            result;
-    ngx_http_mcp_ctx_t  *ctx;
+    ngx_str_t                   result;
+    ngx_http_mcp_ctx_t         *ctx;
+    ngx_http_mcp_initialize_t  *init;
 
     ctx = x->data;
+    init = ctx->initialize;
 
-    if (ctx->result.data) {
+    if (init->result.data) {
         return;
     }
 
     if (ngx_http_mcp_initialize_answer(x, text, &ctx->message->id, &result,
-                                       &ctx->upstream_revision)
+                                       &init->upstream_revision)
         != NGX_OK)
     {
-        if (ctx->upstream_error.data == NULL) {
-            ctx->upstream_error = ngx_http_mcp_failure_answer(x, text,
-                                                              &ctx->message->id,
-                                                              x->r->pool);
+        if (init->upstream_error.data == NULL) {
+            init->upstream_error = ngx_http_mcp_failure_answer(x, text,
+                                                            &ctx->message->id,
+                                                            x->r->pool);
         }
 
         return;
     }
 
-    if (ctx->manner->answer) {
-        result = ctx->manner->answer(x->r->pool, &result);
+    if (init->manner->answer) {
+        result = init->manner->answer(x->r->pool, &result);
 
         if (result.data == NULL) {
             return;
         }
     }
 
-    (void) ngx_http_mcp_string_copy(x->r->pool, &ctx->result, &result);
+    (void) ngx_http_mcp_string_copy(x->r->pool, &init->result, &result);
 
     ngx_http_mcp_exchange_answered(x);
 }
@@ -403,22 +450,24 @@ ngx_http_mcp_initialize_done(ngx_http_mcp_exchange_t *x,
     ngx_http_request_t           *r;
     ngx_http_mcp_ctx_t           *ctx;
     ngx_http_mcp_result_t        *made;
+    ngx_http_mcp_initialize_t    *init;
     ngx_http_mcp_offer_source_t   source;
 
     r = x->r;
     ctx = x->data;
+    init = ctx->initialize;
 
-    if (ctx->result.data) {
-        source.upstream = ctx->target;
-        source.result = ctx->result;
+    if (init->result.data) {
+        source.upstream = init->target;
+        source.result = init->result;
 
         made = ngx_http_mcp_offer(ctx->conf, &ctx->caller.tenant, &source, 1,
                                   r->pool);
 
-        if (ctx->first) {
-            (void) ngx_http_mcp_profile_narrow(ctx->target,
+        if (init->first) {
+            (void) ngx_http_mcp_profile_narrow(init->target,
                                      &ctx->caller.tenant,
-                                     ctx->manner == &ngx_http_mcp_modern
+                                     init->manner == &ngx_http_mcp_modern
                                      ? NGX_MCP_2026_07_28
                                      : NGX_MCP_REVISION_LATEST_LEGACY,
                                      r->pool);
@@ -433,9 +482,9 @@ ngx_http_mcp_initialize_done(ngx_http_mcp_exchange_t *x,
             return;
         }
 
-        if (ctx->first) {
-            x = ctx->first;
-            outcome = ctx->first_outcome;
+        if (init->first) {
+            x = init->first;
+            outcome = init->first_outcome;
         }
 
         rc = ngx_http_mcp_initialize_refused(r, ctx, x, outcome);
@@ -457,15 +506,17 @@ static ngx_int_t
 ngx_http_mcp_initialize_refused(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
     ngx_http_mcp_exchange_t *x, ngx_http_mcp_outcome_e outcome)
 {
-    ngx_str_t                 method;
-    ngx_uint_t                level;
-    ngx_http_mcp_reply_t      reply;
-    ngx_http_mcp_failure_t    failure;
-    ngx_http_mcp_upstream_t  *u;
+    ngx_str_t                   method;
+    ngx_uint_t                  level;
+    ngx_http_mcp_reply_t        reply;
+    ngx_http_mcp_failure_t      failure;
+    ngx_http_mcp_upstream_t    *u;
+    ngx_http_mcp_initialize_t  *init;
 
-    u = ctx->target;
+    init = ctx->initialize;
+    u = init->target;
 
-    if (ngx_http_mcp_failure(x, outcome, &ctx->upstream_error, r->pool,
+    if (ngx_http_mcp_failure(x, outcome, &init->upstream_error, r->pool,
                              &failure)
         != NGX_OK)
     {
@@ -482,7 +533,7 @@ ngx_http_mcp_initialize_refused(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
         level = NGX_LOG_INFO;
     }
 
-    if (!u->probe && ctx->upstream_error.len) {
+    if (!u->probe && init->upstream_error.len) {
 
         /* the module holds no session there that clients could use */
 
@@ -521,9 +572,11 @@ ngx_http_mcp_initialize_upstream(ngx_http_mcp_ctx_t *ctx,
 {
     ngx_mcp_ref_t               none;
     ngx_http_mcp_upstream_t    *u;
+    ngx_http_mcp_initialize_t  *init;
     ngx_mcp_upstream_session_t  us;
 
-    u = ctx->target;
+    init = ctx->initialize;
+    u = init->target;
 
     if (x->session.len == 0) {
         return;
@@ -537,7 +590,7 @@ ngx_http_mcp_initialize_upstream(ngx_http_mcp_ctx_t *ctx,
                                         &u->name, none, &us)
            == NGX_DECLINED
         && ngx_mcp_upstream_session_made(ctx->conf->zone, us.ref, &u->name,
-                                         &x->session, ctx->upstream_revision,
+                                         &x->session, init->upstream_revision,
                                          NULL)
            == NGX_OK)
     {
@@ -548,7 +601,7 @@ ngx_http_mcp_initialize_upstream(ngx_http_mcp_ctx_t *ctx,
 
     ngx_http_mcp_upstream_session_delete(u, x->r, &ctx->caller.tenant,
                                          &ctx->caller.session_id, &x->session,
-                                         ctx->upstream_revision);
+                                         init->upstream_revision);
 }
 
 
@@ -591,7 +644,7 @@ ngx_http_mcp_initialize_session(ngx_http_request_t *r,
     }
 
     (void) ngx_http_mcp_feed_want(&mlcf->bridge, &ctx->caller, NULL, r->pool,
-                                  &ctx->feeds);
+                                  &ctx->initialize->feeds);
 
     return ngx_http_mcp_initialize_reply(r, ctx, made);
 }
@@ -714,9 +767,10 @@ static ngx_int_t
 ngx_http_mcp_initialize_reply(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
     ngx_http_mcp_result_t *made)
 {
-    u_char              *p;
-    ngx_str_t            result, *name;
-    ngx_pool_cleanup_t  *cln;
+    u_char                     *p;
+    ngx_str_t                   result, *name;
+    ngx_pool_cleanup_t         *cln;
+    ngx_http_mcp_initialize_t  *init;
 
     name = ngx_mcp_revision_name(ctx->caller.revision);
 
@@ -743,7 +797,9 @@ ngx_http_mcp_initialize_reply(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
                   "mcp session %V begins at endpoint \"%V\", client \"%V\"",
                   &ctx->caller.session_id, &ctx->conf->name, &ctx->client_name);
 
-    cln = ctx->feeds ? ngx_pool_cleanup_add(r->pool, 0) : NULL;
+    init = ctx->initialize;
+
+    cln = init->feeds ? ngx_pool_cleanup_add(r->pool, 0) : NULL;
 
     if (cln == NULL) {
         return ngx_http_mcp_result(r, &ctx->message->id, &result);
@@ -754,12 +810,12 @@ ngx_http_mcp_initialize_reply(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
     cln->handler = ngx_http_mcp_initialize_client_left;
     cln->data = ctx;
 
-    ctx->result = result;
+    init->result = result;
 
-    ctx->feeds->done = ngx_http_mcp_initialize_feeds_ready;
-    ctx->feeds->data = r;
+    init->feeds->done = ngx_http_mcp_initialize_feeds_ready;
+    init->feeds->data = r;
 
-    ngx_http_mcp_feed_wait(ctx->feeds);
+    ngx_http_mcp_feed_wait(init->feeds);
 
     return NGX_AGAIN;
 }
@@ -772,8 +828,12 @@ ngx_http_mcp_initialize_client_left(void *data)
 {
     ngx_http_mcp_ctx_t *ctx = data;
 
-    if (ctx->feeds->waiting) {
-        ngx_http_mcp_feed_cancel(ctx->feeds);
+    ngx_http_mcp_feed_wait_t  *feeds;
+
+    feeds = ctx->initialize->feeds;
+
+    if (feeds->waiting) {
+        ngx_http_mcp_feed_cancel(feeds);
         ngx_mcp_session_end(ctx->conf->zone, ctx->caller.session,
                             NGX_MCP_COUNTER_SESSIONS_DELETED);
     }
@@ -792,7 +852,7 @@ ngx_http_mcp_initialize_feeds_ready(void *data)
     ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_module);
 
     ngx_http_finalize_request(r, ngx_http_mcp_result(r, &ctx->message->id,
-                                                     &ctx->result));
+                                                     &ctx->initialize->result));
     ngx_http_run_posted_requests(c);
 }
 

@@ -37,6 +37,8 @@ typedef struct ngx_http_mcp_stream_s  ngx_http_mcp_stream_t;
 typedef struct ngx_http_mcp_output_s  ngx_http_mcp_output_t;
 typedef struct ngx_http_mcp_client_s  ngx_http_mcp_client_t;
 
+typedef struct ngx_http_mcp_initialize_s  ngx_http_mcp_initialize_t;
+
 typedef struct ngx_http_mcp_publish_conf_s  ngx_http_mcp_publish_conf_t;
 
 
@@ -261,7 +263,6 @@ typedef struct {
     ngx_str_t                   topic;
     ngx_str_t                   upstream;     /* name of the upstream that
                                                  answered */
-    ngx_uint_t                  upstream_revision;  /* of its initialize */
     ngx_int_t                   error;        /* JSON-RPC code; 0: see
                                                  "failed" */
     ngx_uint_t                  events_sent;
@@ -287,20 +288,7 @@ typedef struct {
     ngx_int_t                   scan_code;
     const char                 *scan_error;
 
-    struct ngx_http_mcp_profiles_s  *profiles;  /* profiles that initialize
-                                                   waits for */
-    ngx_http_mcp_upstream_t    *target;        /* upstream to which initialize
-                                                  was forwarded */
-    ngx_http_mcp_manner_t      *manner;        /* manner in which the target is
-                                                  asked */
-    ngx_http_mcp_exchange_t    *first;         /* exchange in the other manner,
-                                                  if that was tried before */
-    ngx_http_mcp_outcome_e      first_outcome;  /* outcome of "first" */
-    ngx_http_mcp_feed_wait_t   *feeds;         /* feeds that the answer of
-                                                  initialize waits for */
-    ngx_str_t                   result;        /* result of initialize: the
-                                                  upstream's, then the
-                                                  client's */
+    ngx_http_mcp_initialize_t  *initialize;   /* NULL: another message */
     ngx_str_t                   kind;          /* raw resultType of an
                                                   upstream's result that is
                                                   passed on */
@@ -309,11 +297,7 @@ typedef struct {
     ngx_str_t                   listen;        /* acknowledgement at the begin
                                                   of the stream of
                                                   subscriptions/listen */
-    ngx_str_t                   upstream_error;  /* in an upstream's answer to
-                                                  the client's initialize */
 
-    unsigned                    undecided:1;    /* the target may need another
-                                                   manner */
     unsigned                    encoded:1;      /* values are percent-encoded */
     unsigned                    scanned:1;      /* preaccess has run */
     unsigned                    session_checked:1;  /* the session was looked
