@@ -61,11 +61,13 @@ typedef enum {
 
 typedef enum {
     NGX_HTTP_MCP_CALL_NOT_ABORTED = 0,
-    NGX_HTTP_MCP_CALL_CANCELLED,       /* by its client */
+    NGX_HTTP_MCP_CALL_CANCELLED,       /* the client sent
+                                          notifications/cancelled */
     NGX_HTTP_MCP_CALL_SESSION_ENDED,
-    NGX_HTTP_MCP_CALL_LEFT,            /* the client left, nobody would get
+    NGX_HTTP_MCP_CALL_LEFT,            /* the client left, and nobody would get
                                           the answer */
-    NGX_HTTP_MCP_CALL_ABANDONED        /* too many calls were kept */
+    NGX_HTTP_MCP_CALL_ABANDONED        /* the client left, and too many calls
+                                          ran on without clients */
 } ngx_http_mcp_call_reason_e;
 
 
@@ -106,7 +108,10 @@ typedef struct {
      */
     void                    (*cancel)(ngx_http_mcp_call_t *call);
 
-    /* the client takes more (1), or no more for now (0); may be NULL */
+    /*
+     * The client takes more messages (room is 1), or no more for now (0).  May
+     * be NULL.
+     */
     void                    (*room)(ngx_http_mcp_call_t *call,
                                 ngx_uint_t room);
 
@@ -116,10 +121,16 @@ typedef struct {
      */
     ngx_int_t               (*headers)(ngx_http_mcp_call_t *call);
 
-    /* the doorbell rang for NGX_MCP_WAKE_UPSTREAM_SESSION; may be NULL */
+    /*
+     * The doorbell rang for NGX_MCP_WAKE_UPSTREAM_SESSION: the upstream session
+     * that the call waits for is made, or failed.  May be NULL.
+     */
     void                    (*wake)(ngx_http_mcp_call_t *call);
 
-    /* the call ends when its client leaves: it could not be resumed */
+    /*
+     * 1: the call is cancelled when its client leaves before a stream was
+     * opened, because nobody could resume the answer
+     */
     ngx_uint_t                unresumable;
 
     /* bits of the methods for which start() is called; 0: for all */
@@ -152,71 +163,95 @@ struct ngx_http_mcp_call_s {
     ngx_http_mcp_ctx_t         *ctx;
     ngx_mcp_message_t          *message;
 
-    ngx_http_mcp_batch_t       *batch;        /* array with this element */
-    ngx_uint_t                  index;
+    ngx_http_mcp_batch_t       *batch;        /* batch that has the message as
+                                                 an element, or NULL */
+    ngx_uint_t                  index;        /* of the element in the batch */
     ngx_http_mcp_call_batch_t  *batch_handlers;
 
     ngx_http_mcp_answerer_t    *answerer;
-    void                       *data;         /* data of the answerer */
+    void                       *data;         /* belongs to the answerer */
 
     ngx_uint_t                  state;        /* ngx_http_mcp_call_state_e */
     ngx_uint_t                  reason;       /* ..._reason_e */
     ngx_uint_t                  response;     /* ..._response_e */
-    ngx_int_t                   rc;           /* result of the response */
+    ngx_int_t                   rc;           /* with which the request is
+                                                 finalized, once the response is
+                                                 sent */
 
-    ngx_mcp_call_t              record;       /* its local number is 0 if the
-                                                 call has none */
+    ngx_mcp_call_t              record;       /* of the call in the zone;
+                                                 record.local is the number of
+                                                 the call in this worker, 0:
+                                                 none */
     ngx_event_t                 after;        /* timer of mcp_stream_after */
-    ngx_str_t                   uri;          /* resource subscribed to */
-    ngx_http_mcp_call_input_t  *input;        /* awaited input, or NULL */
-    ngx_http_mcp_call_park_t   *park;         /* state of a client that may be
-                                                 asked, or NULL */
+    ngx_str_t                   uri;          /* subscription that this call
+                                                 made, which ends if the call
+                                                 fails; or empty */
+    ngx_http_mcp_call_input_t  *input;        /* input of the client that the
+                                                 upstream waits for, or NULL */
+    ngx_http_mcp_call_park_t   *park;         /* if a client without a session
+                                                 may be asked for input during
+                                                 the call, else NULL */
     ngx_http_mcp_call_line_t   *line;         /* line that the call reads, or
                                                  NULL */
 
-    ngx_http_mcp_route_t        route;        /* way to the upstream */
-    ngx_http_mcp_call_missed_t  *missed;      /* upstreams asked before */
+    ngx_http_mcp_route_t        route;        /* the upstream that is asked, and
+                                                 those to be asked after it */
+    ngx_http_mcp_call_missed_t  *missed;      /* best answer of upstreams that
+                                                 lack the subject; NULL: there
+                                                 is none */
 
-    ngx_http_mcp_stream_owner_t  owner;
-    ngx_http_mcp_large_t       *large;        /* messages for the stream */
-    ngx_mcp_memory_t            memory;       /* of a large answer */
+    ngx_http_mcp_stream_owner_t  owner;       /* handlers for the stream */
+    ngx_http_mcp_large_t       *large;        /* first message for the stream
+                                                 that is too large for the log,
+                                                 or NULL */
+    ngx_mcp_memory_t            memory;       /* holds the text of an answer
+                                                 that is being delivered; start
+                                                 NULL: the text is elsewhere */
 
-    ngx_queue_t                 kept_queue;   /* link in "kept" */
-    uint64_t                    kept_key;     /* calls with the same key are
-                                                 counted together */
+    ngx_queue_t                 kept_queue;   /* in ngx_http_mcp_calls.kept;
+                                                 next NULL: not queued */
+    uint64_t                    kept_key;     /* hash of the tenant or client
+                                                 whose kept calls are limited
+                                                 together */
 
-    unsigned                    registered:1; /* "record" is a running call */
-    unsigned                    continues:1;  /* goes on with a parked call and
-                                                 has no record of its own */
+    unsigned                    registered:1; /* the zone has "record" as a
+                                                 running call */
+    unsigned                    continues:1;  /* the request continues a parked
+                                                 call, and has no record of its
+                                                 own */
     unsigned                    left:1;       /* the client has left */
-    unsigned                    passing:1;    /* the answer is a list that is
-                                                 cached for others, if the
-                                                 upstream allows it */
+    unsigned                    passing:1;    /* the answer is a list, which is
+                                                 cached for other callers if the
+                                                 upstream allows this */
     uint64_t                    forgotten;    /* ngx_mcp_lists_forgotten() when
-                                                 the call began: the list is
-                                                 cached only if that has not
-                                                 changed */
+                                                 the call began; a list that
+                                                 passes is not cached if the
+                                                 number has changed since */
 };
 
 
 /* the calls of a worker, of all zones, as connections are the worker's */
 
 typedef struct {
-    ngx_http_mcp_call_t       **table;        /* by number; a free entry holds
-                                                 the next free one */
-    uintptr_t                   free;
-    ngx_uint_t                  size;
+    ngx_http_mcp_call_t       **table;        /* calls by number; a free entry
+                                                 holds the number of the next
+                                                 free entry, shifted, with bit 0
+                                                 set */
+    uintptr_t                   free;         /* number of the first free entry,
+                                                 or size */
+    ngx_uint_t                  size;         /* entries of table */
 
-    ngx_queue_t                 kept;         /* calls that run on without their
-                                                 clients */
-    ngx_uint_t                  nkept;
+    ngx_queue_t                 kept;         /* running calls whose clients
+                                                 have left, oldest first; not
+                                                 initialized if nkept is 0 */
+    ngx_uint_t                  nkept;        /* calls in "kept" */
     ngx_uint_t                  ncancels;     /* cancellations under way to
                                                  upstreams */
 } ngx_http_mcp_calls_t;
 
 extern ngx_http_mcp_calls_t  ngx_http_mcp_calls;
 
-/* the call of this zone with this number in the worker; NULL: there is none */
+/* returns this worker's call with this number if it is of the zone, or NULL */
 ngx_http_mcp_call_t *ngx_http_mcp_call_numbered(ngx_mcp_zone_t *zone,
     uint32_t local);
 
@@ -273,7 +308,10 @@ ngx_int_t ngx_http_mcp_call_principal(ngx_http_request_t *r,
 ngx_int_t ngx_http_mcp_call_limit_key(ngx_http_mcp_call_t *call,
     const char *name, ngx_str_t *key);
 
-/* sets the audience of another request to the upstream, about the call */
+/*
+ * Sets *audience to that of a background request about the call, such as a
+ * cancellation, to the upstream of ureq
+ */
 void ngx_http_mcp_call_audience(ngx_http_mcp_call_t *call,
     ngx_http_mcp_upstream_request_t *ureq, ngx_http_mcp_audience_t *audience);
 
@@ -298,7 +336,7 @@ ngx_int_t ngx_http_mcp_call_subscribe_again(ngx_http_mcp_call_t *call,
     ngx_http_mcp_reply_t *reply);
 
 
-/* the upstream that a call is for (ngx_http_mcp_call_route.c) */
+/* choice of the upstream that a call is for (ngx_http_mcp_call_route.c) */
 
 /*
  * Finds the upstream.  NGX_AGAIN: it is in call->route; NGX_OK or NGX_ERROR
@@ -394,7 +432,10 @@ ngx_int_t ngx_http_mcp_call_elsewhere(ngx_http_mcp_call_t *call,
 ngx_int_t ngx_http_mcp_call_open(ngx_http_mcp_call_t *call,
     ngx_http_mcp_reply_t *reply);
 
-/* gives the client the answer or an error; nothing if the reply is empty */
+/*
+ * Gives the client the answer or the error in *reply, or nothing if *reply is
+ * empty; the call is ANSWERED then.
+ */
 void ngx_http_mcp_call_reply(ngx_http_mcp_call_t *call,
     ngx_http_mcp_reply_t *reply);
 
@@ -422,10 +463,13 @@ void ngx_http_mcp_call_started(ngx_http_mcp_call_t *call, ngx_int_t rc,
 void ngx_http_mcp_call_deliver(ngx_http_mcp_call_t *call, ngx_str_t *text,
     ngx_uint_t flags, ngx_uint_t level);
 
-/* opens the stream, if the client takes one and nothing was sent yet */
+/*
+ * Begins an SSE response if the client accepts one and no response has begun.
+ * call->response tells whether it has begun.
+ */
 void ngx_http_mcp_call_open_stream(ngx_http_mcp_call_t *call);
 
-/* opens the stream when so many ms have passed without an answer */
+/* opens the stream if there is no answer after "time" ms */
 void ngx_http_mcp_call_open_stream_after(ngx_http_mcp_call_t *call,
     ngx_msec_t time);
 
@@ -438,7 +482,7 @@ ngx_int_t ngx_http_mcp_call_open_json(ngx_http_mcp_call_t *call);
  */
 void ngx_http_mcp_call_write_failed(ngx_http_mcp_call_t *call);
 
-/* ends the subscription that the call made */
+/* ends the subscription call->uri, if there is one, and empties call->uri */
 void ngx_http_mcp_call_unsubscribe(ngx_http_mcp_call_t *call);
 
 
