@@ -22,10 +22,13 @@
 /* bytes of a digest, SHA-1 */
 #define NGX_HTTP_MCP_PRINCIPAL    20
 
-/* cancellations that a worker sends at a time */
+/* cancellations that a worker may have under way to upstreams */
 #define NGX_HTTP_MCP_CANCELS_MAX  32
 
-/* ms to wait for an answer that may be the first message of a stream */
+/*
+ * ms for which the client's stream is not opened, as the first message of the
+ * upstream's stream may be the answer
+ */
 #define NGX_HTTP_MCP_STREAM_SOON  100
 
 /* ms to wait for an upstream whose answer does not matter to the client */
@@ -40,22 +43,34 @@
 typedef struct {
     ngx_http_mcp_upstream_request_t  ureq;
 
-    ngx_chain_t              *free;       /* of an answer that passes through */
-    ngx_chain_t              *busy;
-    ngx_chain_t             **tail;       /* of what is about to pass */
-    ngx_buf_t                *room;       /* the last of it, or NULL */
-    ngx_mcp_stamp_t          *stamp;      /* changes it; NULL: it passes as it
-                                             is */
-    ngx_str_t                 buffer;     /* room for an answer in pieces */
-    size_t                    size;       /* of them so far */
-    size_t                    seen;       /* bytes of pieces so far */
-    ngx_uint_t                unmatched;  /* the answer has another id */
+    /* a JSON answer that is passed on in pieces as they come */
+    ngx_chain_t              *free;       /* links with buffers to be filled */
+    ngx_chain_t              *busy;       /* links that are not sent yet */
+    ngx_chain_t             **tail;       /* where the next link is put */
+    ngx_buf_t                *room;       /* buffer that is being filled, or
+                                             NULL */
+    ngx_mcp_stamp_t          *stamp;      /* edits the answer; NULL: the answer
+                                             is passed on unchanged */
 
-    ngx_http_mcp_exchange_t  *answer;     /* whose headers the answer has */
-    ngx_uint_t                logged;     /* the log has what was wrong */
-    ngx_uint_t                missed;     /* another upstream may have it */
-    ngx_event_t              *timeout;    /* the answer does not depend on it,
-                                             and waits no longer; or NULL */
+    /* a JSON answer that comes in pieces and is read whole first */
+    ngx_str_t                 buffer;     /* holds the pieces; len: its room */
+    size_t                    size;       /* bytes in buffer */
+
+    size_t                    seen;       /* bytes of the pieces that came so
+                                             far */
+    ngx_uint_t                unmatched;  /* the answer in pieces has another id
+                                             than the request */
+
+    ngx_http_mcp_exchange_t  *answer;     /* exchange whose headers the response
+                                             gets; NULL: the last exchange */
+    ngx_uint_t                logged;     /* the fault of the upstream is in the
+                                             log already */
+    ngx_uint_t                missed;     /* the upstream lacks the subject, and
+                                             its answer is in call->missed */
+    ngx_event_t              *timeout;    /* timer after which a call that the
+                                             module answers itself waits for
+                                             the upstream no longer; NULL: the
+                                             upstream's answer is needed */
 } ngx_http_mcp_forward_t;
 
 
@@ -608,7 +623,7 @@ ngx_http_mcp_forward_paused(ngx_http_mcp_upstream_request_t *ureq)
                && ctx->caller.revision >= ctx->client->resumes);
 
     if (resumes && !call->r->header_sent) {
-        /* the call keeps the connection */
+        /* the call holds the connection until the call ends */
         call->r->keepalive = 0;
     }
 
@@ -671,8 +686,9 @@ ngx_http_mcp_forward_message(ngx_http_mcp_upstream_request_t *ureq,
 
 
 /*
- * Returns whether the answer is an error that is noted, because another
- * upstream may have the subject of the call
+ * Returns whether the answer is an error by which the upstream says that it
+ * lacks the subject of the call, while another upstream may have the subject.
+ * Such an answer is noted in call->missed.
  */
 
 static ngx_uint_t
@@ -785,7 +801,7 @@ ngx_http_mcp_call_upstream_message(ngx_http_mcp_call_t *call,
 }
 
 
-/* tells the upstream that its client cannot be asked */
+/* answers a request of the upstream with an error: the client is not asked */
 
 static void
 ngx_http_mcp_forward_refuse(ngx_http_mcp_call_t *call,
@@ -812,8 +828,9 @@ ngx_http_mcp_forward_refuse(ngx_http_mcp_call_t *call,
 
 
 /*
- * An answer with another id than that of the request; text may be NULL if the
- * id is a string or number
+ * Handles an answer that has another id than the request: a refusal without an
+ * id is passed on, and other answers are logged.  text: the answer, or NULL if
+ * the id is a string or number.
  */
 
 static void
@@ -904,8 +921,9 @@ ngx_http_mcp_forward_note(ngx_http_mcp_call_t *call, ngx_str_t *text)
 
 
 /*
- * json: the scan of text, or NULL; keep: text stays as long as the request.  A
- * large text of an event is not copied: its memory becomes that of the call.
+ * Gives the client the upstream's answer.  json: the scan of text, or NULL;
+ * keep: the memory of text lives as long as the request.  The text of a large
+ * event is not copied: its memory is taken from the SSE parser.
  */
 
 static void
@@ -1085,7 +1103,10 @@ ngx_http_mcp_forward_piece(ngx_http_mcp_upstream_request_t *ureq,
     if (call->state != NGX_HTTP_MCP_CALL_RUNNING || forward->unmatched
         || (call->left && call->response != NGX_HTTP_MCP_CALL_STREAM))
     {
-        /* a stream may be resumed, and says what became of the answer */
+        /*
+         * Nobody takes the piece.  A stream is read on all the same, as a
+         * client may resume the stream for the answer.
+         */
 
         for (cl = in; cl; cl = cl->next) {
             cl->buf->pos = cl->buf->last;
@@ -1107,7 +1128,7 @@ ngx_http_mcp_forward_piece(ngx_http_mcp_upstream_request_t *ureq,
         rc = ngx_http_mcp_forward_pass(call, in, last);
 
         if (rc == NGX_AGAIN && in) {
-            /* the piece will come again */
+            /* this handler is called again with the same piece */
             forward->seen -= in->buf->last - in->buf->pos;
         }
 
@@ -1136,9 +1157,9 @@ ngx_http_mcp_forward_piece(ngx_http_mcp_upstream_request_t *ureq,
 
 
 /*
- * Returns whether the next piece, in b, has another id than that of the
- * request; one in two pieces is not checked.  A client may take "1" or 1.0 for
- * 1.
+ * Returns whether the next piece, in b, has another id than the request.  An id
+ * that is split between two pieces is not checked.  "1" and 1.0 are accepted in
+ * place of 1, as clients may accept them.
  */
 
 static ngx_uint_t
@@ -1194,7 +1215,10 @@ ngx_http_mcp_forward_unmatched(ngx_http_mcp_call_t *call, ngx_buf_t *b)
 }
 
 
-/* returns whether parts pass to the client at once; the first one decides */
+/*
+ * Returns whether the pieces of the answer are passed on at once, as the first
+ * piece decides; otherwise the answer is read whole
+ */
 
 static ngx_uint_t
 ngx_http_mcp_forward_passes(ngx_http_mcp_call_t *call)
@@ -1231,7 +1255,7 @@ ngx_http_mcp_forward_passes(ngx_http_mcp_call_t *call)
 }
 
 
-/* passes a part of an answer on to a client that gets parts as they come */
+/* passes a piece of the answer on to the client */
 
 static ngx_int_t
 ngx_http_mcp_forward_pass(ngx_http_mcp_call_t *call, ngx_chain_t *in,
@@ -1280,7 +1304,7 @@ ngx_http_mcp_forward_pass(ngx_http_mcp_call_t *call, ngx_chain_t *in,
 }
 
 
-/* copies a part, as the upstream's buffers are used again at once */
+/* copies a piece: nginx reuses the upstream's buffers after this handler */
 
 static ngx_int_t
 ngx_http_mcp_forward_copy(ngx_http_mcp_call_t *call, ngx_chain_t *in,
@@ -1606,7 +1630,7 @@ ngx_http_mcp_cancel_destroyed(ngx_http_mcp_upstream_request_t *ureq)
 }
 
 
-/* stops waiting; the upstream request ends later */
+/* stops waiting for the upstream: ..._sync_done() answers the client then */
 
 static void
 ngx_http_mcp_sync_timeout(ngx_event_t *ev)

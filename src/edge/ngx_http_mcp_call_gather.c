@@ -17,7 +17,10 @@
 /* ms for which other upstreams are waited for after the first one answered */
 #define NGX_HTTP_MCP_GATHER_TIMEOUT  5000
 
-/* ms for upstreams that were too slow before, and ms for which this holds */
+/*
+ * An upstream that took longer than that is "silent" for AGAIN ms, unless it
+ * answers anything; while only silent ones are missing, they get SILENT ms.
+ */
 #define NGX_HTTP_MCP_GATHER_SILENT   200
 #define NGX_HTTP_MCP_GATHER_AGAIN    30000
 
@@ -25,7 +28,7 @@
 typedef enum {
     NGX_HTTP_MCP_GATHER_ASKED = 0,
     NGX_HTTP_MCP_GATHER_LISTED,
-    NGX_HTTP_MCP_GATHER_ABSENT,       /* it has no such list */
+    NGX_HTTP_MCP_GATHER_ABSENT,       /* the upstream has no such list */
     NGX_HTTP_MCP_GATHER_FAILED
 } ngx_http_mcp_gather_state_e;
 
@@ -35,30 +38,37 @@ typedef enum {
 typedef struct {
     ngx_http_mcp_call_t              *call;
     ngx_http_mcp_upstream_t          *upstream;
-    ngx_http_mcp_upstream_request_t  *ureq;     /* of a page; NULL: it ended */
+    ngx_http_mcp_upstream_request_t  *ureq;     /* asks for a page; NULL: none
+                                                   is under way */
     ngx_mcp_pages_t                   pages;
-    ngx_str_t                         kept;     /* cached list, so that none is
-                                                   asked for; or empty */
+    ngx_str_t                         kept;     /* raw list of the cache; empty:
+                                                   the upstream is asked */
     ngx_uint_t                        state;    /* ..._gather_state_e */
-    ngx_uint_t                        more;     /* pages follow */
-    const char                       *why;      /* why it failed, or NULL */
-    ngx_http_mcp_reply_t              reply;    /* answer after a failure */
-    ngx_http_mcp_exchange_t          *x;
+    ngx_uint_t                        more;     /* another page is to be asked
+                                                   for */
+    const char                       *why;      /* fault of the list, for the
+                                                   log; or NULL */
+    ngx_http_mcp_reply_t              reply;    /* error for the client, if no
+                                                   upstream has a list */
+    ngx_http_mcp_exchange_t          *x;        /* last exchange, or NULL */
 } ngx_http_mcp_gather_part_t;
 
 
 typedef struct {
     ngx_uint_t                        kind;     /* ngx_mcp_list_kind_e */
-    ngx_uint_t                        lookup;   /* of the name of a call */
-    ngx_uint_t                        n;
-    ngx_uint_t                        running;
+    ngx_uint_t                        lookup;   /* the list is read to find the
+                                                   whole name of a tool or
+                                                   prompt that is called */
+    ngx_uint_t                        n;        /* number of parts */
+    ngx_uint_t                        running;  /* parts that have not ended */
     ngx_http_mcp_gather_part_t       *parts;
-    ngx_http_mcp_exchange_t          *x;        /* whose headers the answer
-                                                   has, or NULL */
-    ngx_event_t                       timer;
-    unsigned                          listed:1;   /* somebody has answered */
-    unsigned                          silent:1;   /* only those that were silent
-                                                     have not */
+    ngx_http_mcp_exchange_t          *x;        /* exchange whose headers the
+                                                   response gets, or NULL */
+    ngx_event_t                       timer;    /* after it, parts that run are
+                                                   left out */
+    unsigned                          listed:1;   /* a part has a list */
+    unsigned                          silent:1;   /* the timer is the short one
+                                                     for silent upstreams */
 } ngx_http_mcp_gather_t;
 
 
@@ -229,7 +239,7 @@ ngx_http_mcp_gather_begin(ngx_http_mcp_call_t *call, ngx_uint_t kind,
 }
 
 
-/* takes parts from the cache that upstreams marked as public */
+/* sets part->kept to cached lists that their upstreams marked as public */
 
 static ngx_int_t
 ngx_http_mcp_gather_kept(ngx_http_mcp_call_t *call,
@@ -258,7 +268,7 @@ ngx_http_mcp_gather_kept(ngx_http_mcp_call_t *call,
 }
 
 
-/* asks an upstream for a page */
+/* asks an upstream for the next page of its list */
 
 static ngx_int_t
 ngx_http_mcp_gather_request(ngx_http_mcp_gather_part_t *part)
@@ -593,7 +603,7 @@ ngx_http_mcp_gather_ended(ngx_http_mcp_gather_part_t *part)
 }
 
 
-/* sets the time that upstreams have that did not answer yet */
+/* sets the timer of the upstreams that have not answered yet */
 
 static void
 ngx_http_mcp_gather_wait(ngx_http_mcp_gather_t *gather)
@@ -629,7 +639,7 @@ ngx_http_mcp_gather_wait(ngx_http_mcp_gather_t *gather)
 }
 
 
-/* gives the client the parts that are there; the others are ended later */
+/* answers with the lists that are there; the other requests end later */
 
 static void
 ngx_http_mcp_gather_timeout(ngx_event_t *ev)
@@ -684,7 +694,7 @@ ngx_http_mcp_gather_timeout(ngx_event_t *ev)
 }
 
 
-/* NGX_OK or NGX_ERROR */
+/* makes the reply of all lists that are there; NGX_OK or NGX_ERROR */
 
 static ngx_int_t
 ngx_http_mcp_gather_answer(ngx_http_mcp_call_t *call,

@@ -28,14 +28,17 @@
 #define NGX_HTTP_MCP_PARK_STREAM  2000
 #define NGX_HTTP_MCP_PARK_LATE    60000
 
-/* exclusive sessions that a call tries to join: in turn, and at all */
+/*
+ * Exclusive sessions that a call tries to join: the first ones in turn, and at
+ * most so many in all
+ */
 #define NGX_HTTP_MCP_PARK_FIRST   4
 #define NGX_HTTP_MCP_PARK_TRIES   32
 
 /* ms between checks of a quitting worker whether another one is left */
 #define NGX_HTTP_MCP_PARK_QUIT    1000
 
-/* ms until the first of them at a reload, whose workers may begin late */
+/* ms until the first such check at a reload: new workers may begin late */
 #define NGX_HTTP_MCP_PARK_RELOAD  3500
 
 
@@ -44,24 +47,40 @@
 struct ngx_http_mcp_call_park_s {
     ngx_http_mcp_call_t              *call;
     ngx_http_mcp_upstream_request_t  *ureq;
-    ngx_str_t                         capabilities;  /* declared, raw */
-    ngx_mcp_ref_t                     session;       /* block 0: not yet */
-    ngx_str_t                         id;            /* its, a UUID */
-    ngx_http_mcp_call_line_t          line;          /* for messages of the
+    ngx_str_t                         capabilities;  /* raw capabilities of the
+                                                        client by which it may
+                                                        be asked */
+    ngx_mcp_ref_t                     session;       /* the exclusive session;
+                                                        block 0: none yet */
+    ngx_str_t                         id;            /* id of the exclusive
+                                                        session, a UUID */
+    ngx_http_mcp_call_line_t          line;          /* general line of the
+                                                        exclusive session, with
+                                                        the messages of the
                                                         upstream's GET stream */
-    ngx_uint_t                        listens;       /* for that in the upstream
-                                                        session with this
-                                                        serial */
-    ngx_msec_t                        listen_end;    /* until when the call
-                                                        waits for it */
-    ngx_http_mcp_round_t             *round;         /* NULL: never asked */
-    ngx_event_t                       timer;         /* of the client */
-    unsigned                          opens:1;       /* that GET stream, if
-                                                        nobody holds it */
-    unsigned                          sending:1;     /* the round */
-    unsigned                          parked:1;
-    unsigned                          unread:1;      /* nobody reads the line
-                                                        of the call */
+    ngx_uint_t                        listens;       /* serial of the upstream
+                                                        session for whose GET
+                                                        stream the call waits or
+                                                        waited; 0: none */
+    ngx_msec_t                        listen_end;    /* time until which the
+                                                        call waits for the GET
+                                                        stream */
+    ngx_http_mcp_round_t             *round;         /* the last round; NULL:
+                                                        the upstream has asked
+                                                        nothing so far */
+    ngx_event_t                       timer;         /* for a parked call: the
+                                                        client has to come back
+                                                        before */
+    unsigned                          opens:1;       /* this call opens the GET
+                                                        stream if nobody else
+                                                        holds it */
+    unsigned                          sending:1;     /* the round is being sent
+                                                        to the client */
+    unsigned                          parked:1;      /* the call runs as one of
+                                                        the exclusive session */
+    unsigned                          unread:1;      /* nobody reads the line of
+                                                        the call: messages of
+                                                        the upstream wait */
 };
 
 
@@ -218,7 +237,7 @@ ngx_http_mcp_call_park_declare(ngx_str_t *name, ngx_str_t *value, void *data)
 
     if (ngx_mcp_equal(name, &roots)) {
 
-        /* changes of roots are not told */
+        /* clients of 2026-07-28 do not tell of changes of their roots */
 
         value->data[1] = '}';
         value->len = 2;
@@ -230,7 +249,7 @@ ngx_http_mcp_call_park_declare(ngx_str_t *name, ngx_str_t *value, void *data)
 }
 
 
-/* ureq->exclusive: gives the upstream request an exclusive session */
+/* is ureq->exclusive(): gives the upstream request an exclusive session */
 
 static ngx_int_t
 ngx_http_mcp_call_park_session(ngx_http_mcp_upstream_request_t *ureq)
@@ -268,7 +287,7 @@ ngx_http_mcp_call_park_session(ngx_http_mcp_upstream_request_t *ureq)
             return NGX_AGAIN;
         }
 
-        /* the upstream is chosen by it, where it is hashed on */
+        /* "hash $mcp_session_id" chooses the upstream's server by this id */
 
         call->ctx->session_id = park->id;
     }
@@ -439,7 +458,7 @@ ngx_http_mcp_call_park_listen(ngx_http_mcp_upstream_request_t *ureq)
     if (left <= 0) {
         worker->stream_late = ngx_current_msec;
 
-        /* nginx's action before is not for this line, nor for those below */
+        /* log lines must not end with what nginx did before the call */
 
         call->r->connection->log->action = NULL;
 
@@ -561,8 +580,9 @@ ngx_http_mcp_call_park_notified(ngx_http_mcp_call_park_t *park,
                                               call->record.ref)))
     {
         /*
-         * The line of the call is for what was asked; and a client that takes
-         * nothing does not stop the upstream's GET stream.
+         * The room on the call's line is needed for requests, and a client that
+         * reads nothing must not hold up the upstream's GET stream: the
+         * notification is dropped.
          */
 
         return;
@@ -591,7 +611,7 @@ ngx_http_mcp_call_notified(ngx_http_mcp_call_t *call, ngx_mcp_json_t *json,
     case NGX_MCP_METHOD_MESSAGE:
         level = ngx_mcp_level_of(json, text);
 
-        /* for a parked call, the request that goes on with it decides */
+        /* of a parked call, the client's next request has the log level */
 
         if ((call->park && call->park->parked)
             || (call->ctx->caller.level != NGX_MCP_LEVEL_UNSET
@@ -684,7 +704,7 @@ ngx_http_mcp_call_park_ask(ngx_http_mcp_call_t *call,
 }
 
 
-/* adds a request with an id of the module, while the client is there */
+/* adds a request, with an id of the module, to the round of a present client */
 
 static ngx_int_t
 ngx_http_mcp_call_park_add(ngx_http_mcp_call_t *call, ngx_str_t *text,
@@ -740,7 +760,10 @@ ngx_http_mcp_call_park_add(ngx_http_mcp_call_t *call, ngx_str_t *text,
 }
 
 
-/* ends a round: asks the client, or once parked, lets the line's reader ask */
+/*
+ * Ends a round: asks the client.  Of a parked call, the worker that reads the
+ * line for the client's next request asks the client.
+ */
 
 static void
 ngx_http_mcp_call_park_round(ngx_event_t *ev)
@@ -759,7 +782,7 @@ ngx_http_mcp_call_park_round(ngx_event_t *ev)
         return;
     }
 
-    /* later messages of the upstream have to wait */
+    /* messages of the upstream after the round have to wait */
 
     park->unread = 1;
 
@@ -832,7 +855,7 @@ ngx_http_mcp_call_park_sent(ngx_http_mcp_call_t *call)
 }
 
 
-/* parks the call, as a call of a session whose stream nobody holds */
+/* parks the call: it runs on as a call of the exclusive session */
 
 static void
 ngx_http_mcp_call_park_done(ngx_http_mcp_call_t *call)
@@ -863,7 +886,7 @@ ngx_http_mcp_call_park_done(ngx_http_mcp_call_t *call)
 }
 
 
-/* logs the request, whose response is sent, but which may last for long */
+/* logs the request now: its response is sent, but the call may last for long */
 
 static void
 ngx_http_mcp_call_park_log(ngx_http_request_t *r)
@@ -907,7 +930,7 @@ ngx_http_mcp_call_park_delivered(ngx_http_mcp_call_t *call, ngx_uint_t asks)
         ngx_add_timer(&round->timer, NGX_HTTP_MCP_ROUND_TIME);
     }
 
-    /* a request has to stay on the line until it was read */
+    /* the line must not drop a request before the client has read it */
 
     if (ngx_mcp_call_full(call->ctx->conf->zone, call->record.ref)) {
         call->answerer->room(call, 0);
@@ -982,7 +1005,7 @@ ngx_http_mcp_call_park_quit(ngx_mcp_zone_t *zone)
         return;
     }
 
-    /* other workers may be about to quit as well, or to begin */
+    /* newer workers may not have begun yet, or be about to quit as well */
 
     wait = ngx_mcp_zone_reloaded(zone) ? NGX_HTTP_MCP_PARK_RELOAD
                                        : NGX_HTTP_MCP_PARK_QUIT;
@@ -1014,7 +1037,7 @@ ngx_http_mcp_call_park_orphan(ngx_http_mcp_call_t *call)
 static void
 ngx_http_mcp_call_park_wait(ngx_http_mcp_call_park_t *park, ngx_msec_t time)
 {
-    /* nginx tells the workers of an earlier reload nothing when it quits */
+    /* a worker that is exiting already is not told when nginx itself quits */
 
     if (ngx_exiting) {
         time = ngx_min(time, NGX_HTTP_MCP_PARK_QUIT);
@@ -1069,8 +1092,8 @@ ngx_http_mcp_call_park_timeout(ngx_event_t *ev)
 
 
 /*
- * Answers the open requests in place of the client: elicitations with
- * "cancel", others with this error
+ * Answers the upstream's open requests in place of the client: elicitations
+ * with "cancel", others with an error of this text
  */
 
 static void
@@ -1147,7 +1170,7 @@ ngx_http_mcp_call_park_end(ngx_http_mcp_call_t *call)
         return;
     }
 
-    /* an upstream need not wait for answers before its own */
+    /* the upstream may have answered the call while its requests are open */
 
     ngx_http_mcp_call_park_answer(call, "the request has ended");
 }
@@ -1184,7 +1207,7 @@ ngx_http_mcp_round_add(ngx_http_mcp_call_t *call, ngx_http_mcp_round_t *round,
     one.requests = request;
     one.n = 1;
 
-    /* an upstream may send many that are refused: nothing is copied before */
+    /* a refused request costs no memory: an upstream may send many */
 
     if (ngx_http_mcp_call_input_capable(call, &one) != NGX_OK) {
         return NGX_DECLINED;
