@@ -24,7 +24,7 @@ typedef struct {
     ngx_http_mcp_scope_t        scope;
     ngx_int_t                   code;       /* JSON-RPC code of a refusal */
     const char                 *why;        /* reason of a refusal, or NULL */
-    ngx_str_t                   answer;
+    ngx_str_t                   answer;     /* empty: none, or not yet */
     ngx_http_mcp_call_t        *call;       /* call of the element, or NULL */
 } ngx_http_mcp_element_t;
 
@@ -33,27 +33,38 @@ struct ngx_http_mcp_batch_s {
     ngx_http_request_t         *r;
     ngx_http_mcp_element_t     *elements;
     ngx_uint_t                  nelements;
-    ngx_uint_t                  checked;    /* elements past the rules */
+    ngx_uint_t                  checked;    /* number of elements that nginx's
+                                               limits and access rules have let
+                                               pass */
     ngx_uint_t                  next;       /* element to be started next */
     ngx_uint_t                  requests;   /* requests started so far */
-    ngx_uint_t                  running;
-    size_t                      size;       /* of the answers so far */
-    ngx_event_t                 turn;
+    ngx_uint_t                  running;    /* calls that have not ended, and
+                                               functions that must not see the
+                                               batch end */
+    size_t                      size;       /* bytes of all answers so far */
+    ngx_event_t                 turn;       /* starts further elements */
     const char                 *refused;    /* why the batch is refused, or
                                                NULL */
 
-    ngx_int_t                   phase;      /* handler with which the rules
-                                               begin */
-    ngx_uint_t                  limit_req;  /* status after the rules ran */
+    ngx_int_t                   phase;      /* r->phase_handler with which the
+                                               rules begin for each element */
+    ngx_uint_t                  limit_req;  /* r->limit_req_status and
+                                               r->limit_conn_status after the
+                                               rules ran */
     ngx_uint_t                  limit_conn;
-    ngx_http_variable_value_t  *variables;  /* values before the rules run */
-    ngx_http_variable_value_t  *stored;     /* those that the rules stored
-                                               for the first element */
-    ngx_str_t                   tenant;     /* of the first element */
+    ngx_http_variable_value_t  *variables;  /* values of the variables before
+                                               the rules run for an element */
+    ngx_http_variable_value_t  *stored;     /* values of the variables that the
+                                               rules stored for the first
+                                               element */
+    ngx_str_t                   tenant;     /* these three: of the first
+                                               element, to compare others
+                                               with */
     ngx_str_t                   identity;
     ngx_str_t                   list_key;
 
-    unsigned                    full:1;     /* no room for another answer */
+    unsigned                    full:1;     /* mcp_message_limit leaves no room
+                                               for another answer */
     unsigned                    left:1;     /* the client left */
 };
 

@@ -21,7 +21,7 @@
 
 #define NGX_HTTP_MCP_KEPT_SHARE  8
 
-/* at most so many calls whose clients came back are passed over at a time */
+/* a search for a call to cancel passes over so many whose clients came back */
 #define NGX_HTTP_MCP_KEPT_READ   8
 
 
@@ -29,10 +29,12 @@
 
 struct ngx_http_mcp_large_s {
     ngx_str_t                 text;
-    ngx_mcp_memory_t          memory;     /* of text */
-    ngx_mcp_cursor_t          place;
+    ngx_mcp_memory_t          memory;     /* holds text; not in a pool */
+    ngx_mcp_cursor_t          place;      /* place on the line, behind the
+                                             messages in the log */
     ngx_uint_t                flags;      /* NGX_MCP_EVENT_* */
-    ngx_http_mcp_large_t     *next;
+    ngx_http_mcp_large_t     *next;       /* next message of the call, or
+                                             NULL */
 };
 
 
@@ -151,7 +153,7 @@ ngx_http_mcp_call_create(ngx_http_request_t *r, ngx_mcp_message_t *m)
 }
 
 
-/* NGX_OK: *reply is the answer; NGX_AGAIN: the call runs */
+/* asks the answerers; NGX_OK: *reply is the answer; NGX_AGAIN: the call runs */
 
 static ngx_int_t
 ngx_http_mcp_call_dispatch(ngx_http_mcp_call_t *call,
@@ -265,7 +267,7 @@ ngx_http_mcp_call_open(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
 
     if (call->state != NGX_HTTP_MCP_CALL_NEW) {
 
-        /* the answerer before has opened it */
+        /* an answerer that was asked before has opened the call */
 
         return NGX_AGAIN;
     }
@@ -346,7 +348,7 @@ ngx_http_mcp_call_open_record(ngx_http_mcp_call_t *call)
 }
 
 
-/* counts a call by tenant and client: by its identity, else its address */
+/* counts the call for its tenant and client, by identity or else address */
 
 static ngx_int_t
 ngx_http_mcp_call_open_sessionless(ngx_http_mcp_call_t *call)
@@ -409,7 +411,7 @@ ngx_http_mcp_call_audience(ngx_http_mcp_call_t *call,
 }
 
 
-/* gives the call a number by which the doorbell finds it; 0: no number */
+/* gives the call a number, by which the doorbell finds it in this worker */
 
 static ngx_int_t
 ngx_http_mcp_call_number(ngx_http_mcp_call_t *call)
@@ -686,7 +688,7 @@ ngx_http_mcp_call_end(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
     case NGX_HTTP_MCP_CALL_JSON:
 
         if (call->rc != NGX_OK) {
-            /* a JSON text that is cut short tells the client */
+            /* the client sees by a cut JSON text that the call failed */
 
             r->keepalive = 0;
             ngx_http_finalize_request(r, NGX_ERROR);
@@ -891,7 +893,10 @@ ngx_http_mcp_call_open_json(ngx_http_mcp_call_t *call)
 }
 
 
-/* all of the JSON answer was sent (NGX_OK), or no more can be (NGX_ERROR) */
+/*
+ * NGX_OK: all that was written of the answer is sent; NGX_ERROR: nothing can be
+ * sent to the client any more
+ */
 
 static void
 ngx_http_mcp_call_sent(ngx_http_request_t *r, ngx_int_t rc)
@@ -1039,7 +1044,7 @@ ngx_http_mcp_call_large(ngx_http_mcp_call_t *call, ngx_str_t *text,
         ngx_http_mcp_call_room(call, 0);
     }
 
-    /* the request may live long: this memory is not of its pool */
+    /* not in r->pool, which frees nothing before the request ends */
 
     large = ngx_alloc(sizeof(ngx_http_mcp_large_t), call->r->connection->log);
     if (large == NULL) {
@@ -1199,7 +1204,7 @@ ngx_http_mcp_call_open_stream(ngx_http_mcp_call_t *call)
                                   &call->owner);
 
     if (rc != NGX_OK && !call->r->header_sent) {
-        /* no stream has room: only the answer reaches the client */
+        /* there is no room for a stream: the client gets only the answer */
 
         call->response = NGX_HTTP_MCP_CALL_UNSENT;
         ctx->responded = 0;
@@ -1214,7 +1219,7 @@ ngx_http_mcp_call_open_stream(ngx_http_mcp_call_t *call)
     }
 
     if (rc != NGX_OK) {
-        /* messages wait on the line all the same */
+        /* messages are put on the line, from which the client can resume */
 
         ngx_http_mcp_call_write_failed(call);
     }
@@ -1292,7 +1297,7 @@ ngx_http_mcp_call_test_client(ngx_http_request_t *r)
         ngx_del_timer(c->write);
     }
 
-    /* nothing is written any more, and the exchange is not to be ended */
+    /* nothing is written any more; c->error would end the exchange */
 
     c->error = 0;
 
@@ -1306,7 +1311,7 @@ ngx_http_mcp_call_test_client(ngx_http_request_t *r)
 void
 ngx_http_mcp_call_write_failed(ngx_http_mcp_call_t *call)
 {
-    /* the exchange is not to be ended */
+    /* "error" would end the exchange */
 
     call->r->connection->error = 0;
     call->left = 1;
@@ -1334,7 +1339,7 @@ ngx_http_mcp_call_client_left(ngx_http_mcp_call_t *call)
 }
 
 
-/* cancels a call that its client left, or lets it run on with a session */
+/* the client left: cancels the call, or with a session, lets the call run on */
 
 static void
 ngx_http_mcp_call_without_client(ngx_http_mcp_call_t *call)
@@ -1408,7 +1413,10 @@ ngx_http_mcp_call_keep_running(ngx_http_mcp_call_t *call)
 }
 
 
-/* returns the key that counts a call: of tenant, else identity, else share */
+/*
+ * Returns the key of those calls that count together: a hash of the tenant, or
+ * else of the identity, or else of the client's share
+ */
 
 static uint64_t
 ngx_http_mcp_call_kept_key(ngx_http_mcp_call_t *call)

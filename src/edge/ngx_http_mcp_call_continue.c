@@ -36,15 +36,16 @@
     "may have run"
 
 
-/* a request that goes on with a parked call; in r->pool */
+/* a request that continues a parked call; in r->pool */
 
 typedef struct {
-    ngx_http_mcp_call_t           *call;
-    ngx_http_mcp_call_line_t       line;       /* of that call */
-    ngx_mcp_parked_t               parked;
-    ngx_http_mcp_request_state_t   state;
-    ngx_http_mcp_round_t           round;
-    unsigned                       answered:1;
+    ngx_http_mcp_call_t           *call;       /* call of this request */
+    ngx_http_mcp_call_line_t       line;       /* line of the parked call */
+    ngx_mcp_parked_t               parked;     /* the parked call */
+    ngx_http_mcp_request_state_t   state;      /* from requestState */
+    ngx_http_mcp_round_t           round;      /* the next round */
+    unsigned                       answered:1; /* the line had the answer of the
+                                                  parked call */
 } ngx_http_mcp_continue_t;
 
 
@@ -117,7 +118,10 @@ ngx_http_mcp_continue_start(ngx_http_mcp_call_t *call,
         goto refused;
     }
 
-    /* a key that several hosts have; the time is that of one host */
+    /*
+     * With an mcp_state_key of several hosts, the state may be of another
+     * host's zone, and "expires" is the time of that host.
+     */
 
     if (cont->state.generation
         != ngx_mcp_zone_generation(call->ctx->conf->zone))
@@ -239,7 +243,7 @@ ngx_http_mcp_continue_open(ngx_http_mcp_continue_t *cont)
     cont->round.timer.data = cont;
     cont->round.timer.log = call->r->connection->log;
 
-    /* the upstream is chosen by it, where it is hashed on */
+    /* "hash $mcp_session_id" chooses the upstream's server by this id */
 
     call->ctx->session_id.data = cont->parked.id;
     call->ctx->session_id.len = NGX_MCP_UUID_LEN;
@@ -387,7 +391,7 @@ ngx_http_mcp_continue_message(ngx_http_mcp_call_line_t *line, ngx_str_t *text,
         return NGX_OK;
     }
 
-    /* the token is the first request's, and this one may have another */
+    /* messages have the progressToken of the first request: it is replaced */
 
     own = ngx_mcp_message_member(cont->call->message, NGX_MCP_PATH_META_TOKEN);
 
@@ -397,7 +401,7 @@ ngx_http_mcp_continue_message(ngx_http_mcp_call_line_t *line, ngx_str_t *text,
 }
 
 
-/* the call, or its session, has ended without an answer */
+/* the parked call, or its session, has ended without an answer */
 
 static void
 ngx_http_mcp_continue_ended(ngx_http_mcp_call_line_t *line)
@@ -429,7 +433,10 @@ ngx_http_mcp_continue_ended(ngx_http_mcp_call_line_t *line)
 }
 
 
-/* adds a request: of the next round, or not answered in the last one */
+/*
+ * Adds a request of the line to the next round: a new one, or one that the
+ * client did not answer in the last round
+ */
 
 static void
 ngx_http_mcp_continue_request(ngx_http_mcp_continue_t *cont,
@@ -479,7 +486,7 @@ ngx_http_mcp_continue_request(ngx_http_mcp_continue_t *cont,
 
     ngx_http_mcp_continue_post(cont, &open, &body);
 
-    /* the call waits for a client, which is not asked */
+    /* wakes the parked call, which waits for a client that is not asked */
 
     ngx_mcp_call_wake(zone, cont->state.call, NGX_MCP_WAKE_INPUT);
 }
@@ -504,7 +511,7 @@ ngx_http_mcp_continue_ask(ngx_event_t *ev)
                                     NGX_HTTP_MCP_INPUT_TIME);
     if (state.round == 0) {
 
-        /* the parked call has ended, and its line says so */
+        /* the parked call has ended: the handler "ended" is called */
 
         return;
     }

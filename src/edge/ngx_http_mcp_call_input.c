@@ -18,9 +18,10 @@
 /* a round that a client with a session gets as server requests */
 
 struct ngx_http_mcp_call_input_s {
-    ngx_http_mcp_upstream_request_t  *ureq;
+    ngx_http_mcp_upstream_request_t  *ureq;   /* waits for the answers */
     ngx_http_mcp_input_t             *input;
-    ngx_event_t                       timer;
+    ngx_event_t                       timer;  /* the client has to answer
+                                                 before */
 };
 
 
@@ -252,7 +253,7 @@ ngx_http_mcp_call_input_params(ngx_http_mcp_call_t *call,
 }
 
 
-/* the doorbell rang: an answer is there */
+/* the doorbell rang: the client has answered a request of the round */
 
 void
 ngx_http_mcp_call_input_wake(ngx_http_mcp_call_t *call)

@@ -16,7 +16,7 @@
 /* ms for which a call waits until the cache has a list at all */
 #define NGX_HTTP_MCP_LIST_TIMEOUT   5000
 
-/* the beginning of an answer */
+/* an answer up to its id, and behind the id up to its result */
 #define NGX_HTTP_MCP_LIST_ID      "{\"jsonrpc\":\"2.0\",\"id\":"
 #define NGX_HTTP_MCP_LIST_RESULT  ",\"result\":"
 
@@ -94,7 +94,7 @@ ngx_http_mcp_list_start(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
         return NGX_DECLINED;
     }
 
-    /* a session is notified of the lists of one key only */
+    /* a session is notified of changes of lists of one audience only */
 
     if (!ctx->client->sessionless
         && (own_lists
@@ -123,7 +123,10 @@ ngx_http_mcp_list_start(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
 }
 
 
-/* returns whether the list may be cached when it passes, if it is public */
+/*
+ * Returns whether the list that the upstream answers may be cached for other
+ * callers, provided that the upstream marks it as public
+ */
 
 static ngx_uint_t
 ngx_http_mcp_list_passing(ngx_http_mcp_call_t *call, ngx_uint_t kind)
@@ -136,7 +139,7 @@ ngx_http_mcp_list_passing(ngx_http_mcp_call_t *call, ngx_uint_t kind)
         return 0;
     }
 
-    /* other members may say what is to be listed */
+    /* the list may depend on other members of params */
 
     params = ngx_mcp_message_member(call->message, NGX_MCP_PATH_PARAMS);
 
@@ -222,9 +225,10 @@ ngx_http_mcp_list_kind(ngx_http_mcp_call_t *call)
 
 
 /*
- * NGX_OK: *reply is the answer; NGX_AGAIN: the list is to be waited for;
- * NGX_DECLINED: the upstream is to be asked; NGX_ERROR.  The list is released
- * with the request.  partial: it was waited for long enough.
+ * Answers from the cache.  NGX_OK: *reply is the answer; NGX_AGAIN: the call
+ * has to wait until the list is cached; NGX_DECLINED: the upstream is to be
+ * asked; NGX_ERROR.  The list is released with the request.  partial: the call
+ * has waited, and takes a list that lacks those of some upstreams.
  */
 
 static ngx_int_t
@@ -258,7 +262,7 @@ ngx_http_mcp_list_get(ngx_http_mcp_call_t *call, ngx_uint_t partial,
 
     if (call->passing && ngx_http_mcp_list_page(call, list) == NULL) {
 
-        /* the cursor may be one of the upstream */
+        /* the upstream may have made the cursor */
 
         return NGX_DECLINED;
     }

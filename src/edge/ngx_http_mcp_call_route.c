@@ -22,9 +22,10 @@ struct ngx_http_mcp_call_missed_s {
                                              2: it lacks what was named; 3: it
                                              failed, and could not tell */
     ngx_http_mcp_reply_t      reply;
-    ngx_int_t                 code;
-    ngx_http_mcp_exchange_t  *x;          /* NULL: there was none */
-    ngx_http_mcp_upstream_t  *upstream;
+    ngx_int_t                 code;       /* JSON-RPC code of reply */
+    ngx_http_mcp_exchange_t  *x;          /* exchange that brought reply, or
+                                             NULL */
+    ngx_http_mcp_upstream_t  *upstream;   /* upstream that gave reply */
 };
 
 
@@ -143,7 +144,7 @@ ngx_http_mcp_call_unknown(ngx_http_mcp_call_t *call, ngx_str_t *name,
 }
 
 
-/* notes the call's upstream, for those that cancel the call */
+/* stores the call's upstream, to which a cancellation of the client is sent */
 
 static void
 ngx_http_mcp_call_moved(ngx_http_mcp_call_t *call)
@@ -184,7 +185,7 @@ ngx_http_mcp_call_body(ngx_http_mcp_call_t *call, ngx_str_t *body)
     if (cut + local->len <= NGX_MCP_NAME_MAX
         && span->end - span->start == cut + local->len + 2)
     {
-        /* it was not cut, and has no escapes: the prefix is left out */
+        /* the name was not cut, and has no escapes: the prefix is left out */
 
         body->len = m->text.len - cut;
         body->data = ngx_pnalloc(pool, body->len);

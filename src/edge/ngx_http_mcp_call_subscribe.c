@@ -86,7 +86,7 @@ ngx_http_mcp_subscription_start(ngx_http_mcp_call_t *call,
         return NGX_ERROR;
     }
 
-    /* topics, and where no sessions are kept, are updated from here */
+    /* u stays NULL if no upstream tells of updates of the resource */
 
     u = NULL;
 
@@ -222,9 +222,11 @@ ngx_http_mcp_subscription_refused(ngx_http_mcp_call_t *call, ngx_int_t rc,
 
 
 /*
- * NGX_OK: subscribed; NGX_AGAIN: the call has to wait for the subscription;
- * NGX_DONE: the session's own upstream session is to be asked; NGX_BUSY: the
- * limit is reached; NGX_DECLINED: refused
+ * Subscribes in the zone, and at upstream u, if it is not NULL, in the shared
+ * upstream session.  NGX_OK: subscribed; NGX_AGAIN: the call has to wait for
+ * the upstream; NGX_DONE: the request is to be sent to the session's own
+ * upstream session; NGX_BUSY: the limit is reached; NGX_DECLINED: no memory, or
+ * no room in the zone
  */
 
 static ngx_int_t
@@ -289,8 +291,8 @@ ngx_http_mcp_subscription_begin(ngx_http_mcp_call_t *call, ngx_int_t rc,
         if (u) {
 
             /*
-             * Shared with others; but some servers tell of an update only the
-             * session that caused it.
+             * The shared upstream session is subscribed.  But some servers tell
+             * of an update only the session that caused the update.
              */
 
             return ngx_http_mcp_call_sync(call, reply);

@@ -31,32 +31,40 @@
 #define NGX_HTTP_MCP_LISTEN_TIME  5000
 
 
-/* a resource that is listened for */
+/* a resource of whose updates the client wants to be told */
 
 typedef struct {
     ngx_str_t                    uri;         /* as the client wrote it */
     ngx_http_mcp_route_t         route;
     ngx_http_mcp_interest_t      interest;
-    ngx_http_mcp_feed_wait_t    *feeds;       /* of its topic, or NULL */
-    struct ngx_http_mcp_listen_s  *listen;
-    unsigned                     waiting:1;   /* for the upstream */
-    unsigned                     connecting:1;  /* for feeds */
-    unsigned                     accepted:1;
+    ngx_http_mcp_feed_wait_t    *feeds;       /* feeds of the topic that are
+                                                 waited for, or NULL */
+    struct ngx_http_mcp_listen_s  *listen;    /* the request */
+    unsigned                     waiting:1;   /* the upstream has not answered
+                                                 resources/subscribe yet */
+    unsigned                     connecting:1;  /* "feeds" are not connected
+                                                   yet */
+    unsigned                     accepted:1;  /* the acknowledgement names the
+                                                 resource */
 } ngx_http_mcp_listen_uri_t;
 
 
-/* a request that is not answered yet; in its pool */
+/* a subscriptions/listen whose stream is not open yet; in r->pool */
 
 typedef struct ngx_http_mcp_listen_s {
     ngx_http_request_t          *r;
     ngx_http_mcp_ctx_t          *ctx;
     ngx_mcp_listen_t             filter;
-    ngx_http_mcp_listen_uri_t   *uris;
-    ngx_http_mcp_feed_wait_t    *feeds;       /* of the tenant, or NULL */
-    ngx_uint_t                   waiting;     /* for so many */
-    ngx_event_t                  timer;
-    unsigned                     connecting:1;
-    unsigned                     opened:1;    /* the stream has the rest */
+    ngx_http_mcp_listen_uri_t   *uris;        /* for each of filter.uris */
+    ngx_http_mcp_feed_wait_t    *feeds;       /* feeds of the tenant that are
+                                                 waited for, or NULL */
+    ngx_uint_t                   waiting;     /* number of subscriptions and
+                                                 feeds that are waited for */
+    ngx_event_t                  timer;       /* ends the wait */
+    unsigned                     connecting:1;  /* "feeds" are not connected
+                                                   yet */
+    unsigned                     opened:1;    /* the stream is open, and ends
+                                                 the subscriber */
 } ngx_http_mcp_listen_t;
 
 
@@ -222,7 +230,10 @@ ngx_http_mcp_listen_subscribe(ngx_http_mcp_listen_t *listen)
 }
 
 
-/* subscribes at an upstream; topics, or without upstreams, only in the zone */
+/*
+ * Subscribes to the resource at an upstream.  A topic, or a resource of an
+ * endpoint without upstreams, is subscribed only in the zone.
+ */
 
 static void
 ngx_http_mcp_listen_resource(ngx_http_mcp_listen_t *listen,
@@ -237,7 +248,7 @@ ngx_http_mcp_listen_resource(ngx_http_mcp_listen_t *listen,
     mlcf = ctx->conf;
     uri = want->uri;
 
-    /* rules see a topic as a subscription of a session shows it */
+    /* mcp_deny sees the same URI of a topic as in resources/subscribe */
 
     if (ngx_http_mcp_topic_resolve(&mlcf->bridge, &uri, listen->r->pool,
                                    &topic, &name)
@@ -282,7 +293,7 @@ ngx_http_mcp_listen_resource(ngx_http_mcp_listen_t *listen,
 }
 
 
-/* subscribes at the upstream of the route or, if that lacks it, the next */
+/* subscribes at the first upstream of the route that has the resource */
 
 static void
 ngx_http_mcp_listen_ask(ngx_http_mcp_listen_t *listen,
@@ -397,8 +408,8 @@ ngx_http_mcp_listen_topic(ngx_http_mcp_listen_t *listen,
 
 
 /*
- * Opens what tells of changes of lists: shared upstream sessions that listen
- * to upstreams, and cached lists.
+ * Makes sure that changes of lists are noticed: opens shared upstream sessions,
+ * which listen to upstreams, and caches lists, which are refreshed then.
  */
 
 static void
