@@ -63,7 +63,7 @@ ngx_http_mcp_answer(ngx_http_request_t *r, ngx_uint_t status, ngx_str_t *body)
         r->headers_out.status = status;
         r->headers_out.content_length_n = 0;
 
-        /* a filter may announce a body for status 200 */
+        /* with status 200, a filter may add a body */
 
         r->header_only = (status != NGX_HTTP_OK);
 
@@ -289,7 +289,7 @@ ngx_http_mcp_reply_send(ngx_http_request_t *r, ngx_str_t *id,
                       &ctx->conf->name, status, reply->code, &reply->message);
     }
 
-    /* the upstream's may be there already */
+    /* the upstream's Retry-After may be there already */
 
     if (status == NGX_HTTP_SERVICE_UNAVAILABLE
         && ngx_http_mcp_find_header(&r->headers_out.headers, "Retry-After")

@@ -19,8 +19,8 @@
 
 
 struct ngx_http_mcp_call_line_s {
-    /* in */
-    ngx_http_mcp_call_t    *call;
+    /* set by the caller */
+    ngx_http_mcp_call_t    *call;       /* reads the line */
 
     /*
      * Takes a message that stands behind position "before"; flags are
@@ -33,17 +33,18 @@ struct ngx_http_mcp_call_line_s {
 
     /* the line has ended: no message follows; the handler may free the line */
     void                  (*ended)(ngx_http_mcp_call_line_t *line);
-    void                   *data;
+    void                   *data;       /* for the two handlers */
 
-    /* out */
-    ngx_mcp_stream_t        zs;
+    /* for the caller to read */
+    ngx_mcp_stream_t        zs;         /* stream in the zone that carries the
+                                           line */
     unsigned                open:1;
 
     /* private */
-    u_char                 *buf;        /* not in a pool */
-    size_t                  size;
-    ngx_event_t             turn;       /* posted */
-    unsigned                full:1;     /* nothing is read for now */
+    u_char                 *buf;        /* for a message; not in a pool */
+    size_t                  size;       /* bytes of buf */
+    ngx_event_t             turn;       /* posted event that reads messages */
+    unsigned                full:1;     /* reading has stopped for now */
 };
 
 

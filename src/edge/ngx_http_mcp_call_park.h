@@ -49,7 +49,7 @@
 #include "ngx_mcp_parked.h"
 
 
-/* ms after the first request, in which others join the same round */
+/* ms after the first request of a round, in which others join the round */
 #define NGX_HTTP_MCP_ROUND_TIME  20
 
 
@@ -58,9 +58,10 @@
 typedef struct {
     ngx_http_mcp_input_t           input;
     ngx_http_mcp_input_request_t   requests[NGX_HTTP_MCP_INPUT_MAX];
-    uint64_t                       position;   /* in the line, before the
-                                                  requests */
-    ngx_event_t                    timer;
+                                               /* of input */
+    uint64_t                       position;   /* position in the call's line
+                                                  before the first request */
+    ngx_event_t                    timer;      /* ends the round */
 } ngx_http_mcp_round_t;
 
 
@@ -103,14 +104,14 @@ ngx_int_t ngx_http_mcp_call_park_ask(ngx_http_mcp_call_t *call,
     ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text,
     ngx_uint_t method);
 
-/* a text was put on the line of the call; asks: it is a request */
+/* a message was put on the line of the call; asks: the message is a request */
 void ngx_http_mcp_call_park_delivered(ngx_http_mcp_call_t *call,
     ngx_uint_t asks);
 
-/* a request has no room on the line: a parked call is cancelled */
+/* the line has no room for a request: cancels the call if it is parked */
 void ngx_http_mcp_call_park_no_room(ngx_http_mcp_call_t *call);
 
-/* the doorbell rang: all that was on the line has been read */
+/* the doorbell rang: all messages on the call's line have been read */
 void ngx_http_mcp_call_park_drained(ngx_http_mcp_call_t *call);
 
 /*
@@ -138,8 +139,8 @@ void ngx_http_mcp_call_notified(ngx_http_mcp_call_t *call,
     ngx_mcp_json_t *json, ngx_str_t *text, ngx_str_t *theirs, ngx_str_t *own);
 
 /*
- * The call is about to end, and its session is not free for others yet: closes
- * its line, and answers what is open if it can.
+ * The call is about to end, but still has its exclusive session for itself:
+ * closes the general line, and answers the upstream's open requests.
  */
 void ngx_http_mcp_call_park_end(ngx_http_mcp_call_t *call);
 

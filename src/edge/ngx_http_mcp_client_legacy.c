@@ -239,7 +239,7 @@ ngx_http_mcp_legacy_client_get(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 
         } else if (u->listen) {
 
-            /* the stream of that session tells all sessions of changes */
+            /* the shared upstream session hears of changes for all sessions */
 
             (void) ngx_http_mcp_shared_ensure(&ctx->conf->bridge, u,
                                               &ctx->caller.tenant,
@@ -268,8 +268,9 @@ ngx_http_mcp_legacy_client_delete(ngx_http_request_t *r,
     }
 
     /*
-     * Upstreams get a DELETE with the headers of the client if it is sent now.
-     * If many are on their way, it waits in the zone, without the headers.
+     * A DELETE that is sent to an upstream now has the headers of the client.
+     * If many of them are on their way, the DELETE waits in the zone, without
+     * the headers.
      */
 
     us = NULL;
@@ -307,7 +308,7 @@ ngx_http_mcp_legacy_client_delete(ngx_http_request_t *r,
 
         if (us[i].id.data == NULL) {
 
-            /* none, or it is for the zone to say */
+            /* there is no upstream session, or the zone ends it */
 
             continue;
         }
@@ -388,7 +389,7 @@ ngx_http_mcp_legacy_client_find_session(ngx_http_request_t *r,
         if (ngx_mcp_session_exists(ctx->conf->zone, &ctx->header_session,
                                    &ctx->conf->name))
         {
-            /* readers of the log must not get the id */
+            /* a reader of the log could use the whole id */
 
             id = ctx->header_session;
             id.len = ngx_min(id.len, 8);
@@ -440,7 +441,7 @@ ngx_http_mcp_legacy_client_version(ngx_http_request_t *r,
     {
         if (ctx->header_session.len) {
 
-            /* GET and DELETE need no particular version */
+            /* with a session, GET and DELETE may have any version */
 
             return NGX_DECLINED;
         }

@@ -163,7 +163,7 @@ static ngx_int_t
 ngx_http_mcp_modern_client_scanned(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx)
 {
-    /* there is no session, whatever a header says */
+    /* a client of 2026-07-28 has no session: Mcp-Session-Id is ignored */
 
     ctx->session_checked = 1;
     ctx->caller.revision = NGX_MCP_2026_07_28;
@@ -193,7 +193,7 @@ ngx_http_mcp_modern_client_post(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 
     if (ctx->scan_error && m->id.len) {
 
-        /* only params are wrong: other faults of the message come first */
+        /* only params are wrong: faults of headers are reported before */
 
         m->kind = NGX_MCP_REQUEST;
     }
@@ -340,7 +340,7 @@ ngx_http_mcp_modern_client_notification(ngx_http_request_t *r,
         }
     }
 
-    /* the header has the version of the envelope, if there is one */
+    /* a version in the envelope is that of the header, as checked above */
 
     if (ctx->header_version.len == 0
         || (NGX_HTTP_MCP_VERSION(ctx->header_revision) & ctx->conf->versions
@@ -446,7 +446,7 @@ ngx_http_mcp_modern_client_headers(ngx_http_request_t *r,
 
     if (ctx->scan_error) {
 
-        /* there is no name to compare with */
+        /* params are wrong: there is no name to compare with */
 
         return NGX_DECLINED;
     }
@@ -560,7 +560,10 @@ ngx_http_mcp_modern_client_params(ngx_http_request_t *r,
 }
 
 
-/* finds the raw entry of a tool; NGX_DECLINED: the list has none; NGX_ABORT */
+/*
+ * Sets *tool to the raw entry of the tool.  NGX_OK; NGX_DECLINED: the list has
+ * no such tool; NGX_ABORT: no memory.
+ */
 
 static ngx_int_t
 ngx_http_mcp_modern_client_tool(ngx_http_mcp_list_copy_t *list,
@@ -645,7 +648,7 @@ ngx_http_mcp_modern_client_mismatch(ngx_http_request_t *r, const char *why)
 }
 
 
-/* requested: a raw string */
+/* refuses a version; requested: the version as a raw JSON string */
 
 static ngx_int_t
 ngx_http_mcp_modern_client_unsupported(ngx_http_request_t *r,
@@ -745,8 +748,8 @@ ngx_http_mcp_modern_client_stamp(ngx_http_mcp_ctx_t *ctx, ngx_pool_t *pool)
 
 
 /*
- * Returns the members that each result has, with a comma behind.  meta: an
- * upstream's raw "_meta", or empty.
+ * Returns the raw members that each result gets, with a comma behind each; data
+ * NULL: no memory.  meta: the raw "_meta" of the upstream's result, or empty.
  */
 
 static ngx_str_t
@@ -786,7 +789,10 @@ ngx_http_mcp_modern_client_members(ngx_http_mcp_ctx_t *ctx, ngx_pool_t *pool,
 }
 
 
-/* makes these members but "_meta"; for lists, of what their upstreams say */
+/*
+ * Makes those members but "_meta".  ttlMs and cacheScope of a list are made of
+ * what its upstreams say.
+ */
 
 static ngx_int_t
 ngx_http_mcp_modern_client_hints(ngx_http_mcp_ctx_t *ctx, ngx_pool_t *pool,
@@ -797,7 +803,7 @@ ngx_http_mcp_modern_client_hints(ngx_http_mcp_ctx_t *ctx, ngx_pool_t *pool,
 
     if (ctx->kind.len) {
 
-        /* only "complete" results may be kept */
+        /* a result that is not "complete" has no ttlMs and no cacheScope */
 
         p = ngx_pnalloc(pool, sizeof("\"resultType\":") + ctx->kind.len);
         if (p == NULL) {
@@ -842,7 +848,7 @@ ngx_http_mcp_modern_client_hints(ngx_http_mcp_ctx_t *ctx, ngx_pool_t *pool,
 }
 
 
-/* returns the ms left for a list; 0 with topics, which come and go */
+/* returns ttlMs of a list; 0 at an endpoint with topics, which come and go */
 
 static ngx_msec_t
 ngx_http_mcp_modern_client_ttl(ngx_http_mcp_ctx_t *ctx)
@@ -972,7 +978,7 @@ ngx_http_mcp_modern_client_answer(ngx_http_request_t *r,
 }
 
 
-/* errors have to be read whole, as their codes may change */
+/* sets *stamp for a result; an error is read whole, as its code may change */
 
 static ngx_int_t
 ngx_http_mcp_modern_client_pass(ngx_http_request_t *r,
@@ -1054,7 +1060,7 @@ ngx_http_mcp_modern_client_stamped(ngx_http_request_t *r,
 
     if (edit.start == edit.end && edit.text.len <= room) {
 
-        /* the text before the members moves, as it is short */
+        /* the text before the members is short: it moves to the front */
 
         p = text->data - edit.text.len;
         ngx_memmove(p, text->data, edit.start);
@@ -1261,7 +1267,7 @@ ngx_http_mcp_modern_client_offer(ngx_http_request_t *r,
 }
 
 
-/* the members of an initialize result begin behind its protocolVersion */
+/* makes made->alone, the result of server/discover, of made->text */
 
 static ngx_int_t
 ngx_http_mcp_modern_client_discover(ngx_http_request_t *r,
@@ -1341,7 +1347,7 @@ ngx_http_mcp_modern_client_capabilities(ngx_pool_t *pool,
 }
 
 
-/* delivers what the stream of the request may carry, and returns no text */
+/* delivers notifications that the stream of the request may carry */
 
 static ngx_int_t
 ngx_http_mcp_modern_client_server_request(ngx_http_mcp_ctx_t *ctx,

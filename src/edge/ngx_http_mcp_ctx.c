@@ -166,7 +166,7 @@ ngx_http_mcp_scan_scope(ngx_http_request_t *r, ngx_mcp_message_t *m,
     case NGX_MCP_METHOD_SUBSCRIBE:
     case NGX_MCP_METHOD_UNSUBSCRIBE:
 
-        /* a topic gets its name in the form that is looked up */
+        /* rules and topics get the same form of the URI of a topic */
 
         mlcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_module);
 

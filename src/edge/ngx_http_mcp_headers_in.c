@@ -12,7 +12,7 @@
 #include "ngx_http_mcp_header_iter.h"
 
 
-/* a header came before or not, and then with the same value or another one */
+/* whether a header came before: not, with the same value, or with another */
 #define NGX_HTTP_MCP_HEADER_NONE   0
 #define NGX_HTTP_MCP_HEADER_SAME   1
 #define NGX_HTTP_MCP_HEADER_OTHER  2
@@ -51,7 +51,7 @@ ngx_http_mcp_search_header(ngx_list_t *headers, const char *name, size_t len)
 }
 
 
-/* one walk for all */
+/* one walk over the headers sets all values */
 
 void
 ngx_http_mcp_read_headers(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
@@ -255,7 +255,7 @@ ngx_http_mcp_parse_accept(ngx_str_t *accept, ngx_uint_t *json, ngx_uint_t *sse)
         range.len = weight - p;
         range = ngx_http_mcp_trim(range);
 
-        /* "q=0" and its like are "no" */
+        /* "q=0" and "q=0.0" refuse the range */
 
         rank = !ngx_http_mcp_weight_zero(weight, end);
 

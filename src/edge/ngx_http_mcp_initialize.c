@@ -19,7 +19,7 @@
 #include "ngx_http_mcp_output.h"
 
 
-/* bytes of params that are kept, to begin upstream sessions with them */
+/* bytes of params that the session keeps, to begin upstream sessions */
 #define NGX_HTTP_MCP_INITIALIZE_MAX    4096
 #define NGX_HTTP_MCP_INITIALIZE_FRAME                                         \
     sizeof("{\"protocolVersion\":\"\",\"capabilities\":,\"clientInfo\":}")
@@ -28,7 +28,8 @@
 /* an initialize or server/discover, in r->pool */
 
 struct ngx_http_mcp_initialize_s {
-    ngx_http_mcp_profiles_t    *profiles;     /* profiles that it waits for */
+    ngx_http_mcp_profiles_t    *profiles;     /* profiles of which the answer is
+                                                 made */
     ngx_http_mcp_feed_wait_t   *feeds;        /* feeds that the answer waits
                                                  for, or NULL */
     ngx_str_t                   result;       /* the upstream's result; while
@@ -168,8 +169,8 @@ ngx_http_mcp_initialize_check(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 
 
 /*
- * NGX_AGAIN: the request waits for the doorbell or for feeds; else the handler
- * returns the result
+ * Answers by the profiles of the upstreams.  NGX_AGAIN: the request waits for
+ * profiles or feeds; else the content handler returns the result.
  */
 
 static ngx_int_t
@@ -209,7 +210,7 @@ ngx_http_mcp_initialize_profiles(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 }
 
 
-/* answers with the profiles that are known by now */
+/* answers if the profiles are known by now; returns as the function above */
 
 static ngx_int_t
 ngx_http_mcp_initialize_known(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
@@ -500,7 +501,10 @@ ngx_http_mcp_initialize_done(ngx_http_mcp_exchange_t *x,
 }
 
 
-/* gives a client that the upstream refuses its status and challenge */
+/*
+ * The target did not answer the client's initialize: passes its HTTP status and
+ * challenge on, or makes an error
+ */
 
 static ngx_int_t
 ngx_http_mcp_initialize_refused(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
@@ -523,7 +527,7 @@ ngx_http_mcp_initialize_refused(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    /* clients may come without a token, and a client may repeat its request */
+    /* each client without a token, and each repetition, would make a line */
 
     level = NGX_LOG_ERR;
 
@@ -597,7 +601,7 @@ ngx_http_mcp_initialize_upstream(ngx_http_mcp_ctx_t *ctx,
         return;
     }
 
-    /* there is no session here that could use it */
+    /* the client has no session that could use the upstream session */
 
     ngx_http_mcp_upstream_session_delete(u, x->r, &ctx->caller.tenant,
                                          &ctx->caller.session_id, &x->session,
@@ -638,7 +642,7 @@ ngx_http_mcp_initialize_session(ngx_http_request_t *r,
 
     if (x) {
 
-        /* a client that has the answer may call at once, by another worker */
+        /* before the answer: the client may call at once by another worker */
 
         ngx_http_mcp_initialize_upstream(ctx, x);
     }
@@ -857,7 +861,10 @@ ngx_http_mcp_initialize_feeds_ready(void *data)
 }
 
 
-/* makes the params for upstreams: the client's, with the agreed revision */
+/*
+ * Sets *params to the params with which upstream sessions begin: those of the
+ * client, with the agreed revision.  NGX_OK or NGX_ERROR (no memory).
+ */
 
 static ngx_int_t
 ngx_http_mcp_initialize_params(ngx_http_mcp_ctx_t *ctx, ngx_pool_t *pool,
@@ -887,7 +894,7 @@ ngx_http_mcp_initialize_params(ngx_http_mcp_ctx_t *ctx, ngx_pool_t *pool,
 
     } else {
 
-        /* large params: upstreams get no other members */
+        /* the params are large: upstreams get only these three members */
 
         capabilities = ngx_mcp_message_member(ctx->message,
                                               NGX_MCP_PATH_CAPABILITIES);

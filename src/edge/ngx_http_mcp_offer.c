@@ -12,15 +12,19 @@
 #include "ngx_mcp_splice.h"
 
 
-/* capabilities that the module does not know, where they are merged */
+/*
+ * At most so many capabilities that the module does not know are taken, and
+ * members of "experimental" and "extensions"
+ */
 #define NGX_HTTP_MCP_OFFER_OTHERS    64
 #define NGX_HTTP_MCP_OFFER_MEMBERS   256
 
 
-/* members of the results of upstreams, raw */
+/* raw members of the initialize result of an upstream, or empty */
 
 typedef struct {
-    ngx_str_t                 name;       /* of the upstream */
+    ngx_str_t                 name;       /* of the upstream, as a raw JSON
+                                             string */
     ngx_str_t                 capabilities;
     ngx_str_t                 info;
     ngx_str_t                 instructions;
@@ -484,7 +488,7 @@ ngx_http_mcp_offer_instructions(u_char *p, ngx_http_mcp_loc_conf_t *mlcf,
 }
 
 
-/* a raw string */
+/* returns the title of the upstream, or else its name, as a raw JSON string */
 
 static ngx_str_t
 ngx_http_mcp_offer_title(ngx_http_mcp_offer_part_t *part)
@@ -698,7 +702,7 @@ ngx_http_mcp_offer_join(ngx_pool_t *pool, ngx_str_t *first, ngx_str_t *second)
         p = ngx_mcp_json_unescape(p, &name);
         names[n].len = p - names[n].data;
 
-        /* an empty one would be the last */
+        /* an empty name would end the array */
 
         n += (names[n].len != 0);
     }

@@ -18,8 +18,8 @@
 
 typedef struct {
     ngx_http_mcp_upstream_t  *upstream;
-    ngx_str_t                 result;     /* its raw initialize result, or
-                                             empty */
+    ngx_str_t                 result;     /* raw initialize result of the
+                                             upstream, or empty */
 } ngx_http_mcp_offer_source_t;
 
 

@@ -75,7 +75,7 @@ ngx_http_mcp_origin_allowed(ngx_http_request_t *r,
 }
 
 
-/* cuts the default port, which browsers leave out */
+/* without the default port of its scheme, as browsers send an Origin */
 
 ngx_str_t
 ngx_http_mcp_origin_short(ngx_str_t *origin)
@@ -101,7 +101,7 @@ ngx_http_mcp_origin_short(ngx_str_t *origin)
 }
 
 
-/* SCHEME "://" HOST [":" PORT], nothing else (RFC 6454, section 7) */
+/* an Origin is SCHEME "://" HOST [":" PORT] (RFC 6454, section 7) */
 
 ngx_str_t
 ngx_http_mcp_origin_host(ngx_str_t *origin)
@@ -183,7 +183,7 @@ ngx_http_mcp_loopback(ngx_str_t *host)
 }
 
 
-/* returns whether a host matches a name of this server, as "Host" would */
+/* returns whether server_name has the host, by the rules for "Host" */
 
 static ngx_uint_t
 ngx_http_mcp_server_name(ngx_array_t *names, ngx_str_t *host)
@@ -329,7 +329,7 @@ ngx_http_mcp_guard_reason(ngx_http_request_t *r, ngx_http_mcp_loc_conf_t *mlcf)
                "(mcp_allowed_origins)";
     }
 
-    /* a name of the attacker's that was made to resolve to this machine */
+    /* an attacker may make a name of his own resolve to this machine */
 
     host = &r->headers_in.server;
 

@@ -164,7 +164,7 @@ ngx_http_mcp_outcome_status(ngx_http_request_t *r, ngx_http_mcp_exchange_t *x,
 
     if (x->status < NGX_HTTP_INTERNAL_SERVER_ERROR) {
 
-        /* the exchange has logged a status above that */
+        /* the exchange has logged a status of 500 and above */
 
         ngx_log_error(x->level, r->connection->log, 0,
                       "mcp upstream \"%V\" answered with status %ui%s%V",
@@ -220,8 +220,9 @@ ngx_http_mcp_outcome_data(ngx_http_request_t *r, ngx_http_mcp_upstream_t *u,
 
 
 /*
- * Makes a reply of the upstream's own JSON-RPC error, which had no id.
- * NGX_OK; NGX_DECLINED: there is none; NGX_ERROR: no memory.
+ * Makes the reply of the JSON-RPC error without an id in the body of the
+ * upstream's refusal.  NGX_OK; NGX_DECLINED: there is no such error, or it is
+ * not for the client; NGX_ERROR: no memory.
  */
 
 static ngx_int_t
@@ -318,7 +319,7 @@ ngx_http_mcp_copy_headers(ngx_http_request_t *r, ngx_http_mcp_exchange_t *x)
         h->value = from->value;
     }
 
-    /* headers are copied once: a refusal may follow an answer's beginning */
+    /* no header is copied twice, if a refusal follows the begin of an answer */
 
     x->headers.part.nelts = 0;
     x->headers.part.next = NULL;

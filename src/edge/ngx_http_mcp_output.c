@@ -11,9 +11,9 @@
 
 
 struct ngx_http_mcp_output_s {
-    ngx_event_t    timer;       /* the end of a delay, or of send_timeout */
-    off_t          progress;    /* bytes sent when the timer was set */
-    ngx_uint_t     delayed;     /* the timer is of a delay */
+    ngx_event_t    timer;       /* runs during a delay, or for send_timeout */
+    off_t          progress;    /* c->sent when the timer was set */
+    ngx_uint_t     delayed;     /* the timer is that of a delay */
     void         (*sent)(ngx_http_request_t *r, ngx_int_t rc);
 };
 

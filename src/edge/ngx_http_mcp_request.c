@@ -33,7 +33,7 @@ static ngx_int_t ngx_http_mcp_read_body(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx);
 
 
-/* the last one takes every request */
+/* client manners in the order of the test; the last one takes any client */
 
 static ngx_http_mcp_client_t  *ngx_http_mcp_clients[] = {
     &ngx_http_mcp_client_modern,
@@ -150,7 +150,7 @@ ngx_http_mcp_content_handler(ngx_http_request_t *r)
     ngx_http_mcp_ctx_t       *ctx;
     ngx_http_mcp_loc_conf_t  *mlcf;
 
-    /* the action of a subrequest of the access phase is not for log lines */
+    /* an auth_request may have left its action, which log lines would show */
 
     r->connection->log->action = NULL;
 
@@ -299,7 +299,10 @@ ngx_http_mcp_refuse_form(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 }
 
 
-/* this module would use one value; nginx's variables and logs the other */
+/*
+ * Refuses a request with two values of a header: the module would use one
+ * value, and nginx's variables and logs the other
+ */
 
 static ngx_int_t
 ngx_http_mcp_refuse_header(ngx_http_request_t *r, const char *name)
@@ -366,7 +369,7 @@ ngx_http_mcp_read_body(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
         return NGX_DONE;
     }
 
-    /* it was there, as most bodies are: the phases just go on */
+    /* the whole body was there, as it mostly is: the phases just go on */
 
     r->main->count--;
 
@@ -447,7 +450,7 @@ ngx_http_mcp_request_body(ngx_http_request_t *r, ngx_str_t *body)
         }
 
         if (!b->in_file) {
-            /* only marks the end */
+            /* the buffer has no data, and marks the end of the body */
             continue;
         }
 
@@ -488,7 +491,7 @@ ngx_http_mcp_scan(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
                                       &ctx->scan_error);
 
     if (rc != NGX_OK) {
-        /* a notification that is not taken has no other answer */
+        /* a refused notification has no id, so that only the status tells */
 
         ctx->scan_status = (rc == NGX_MCP_INVALID_PARAMS
                             && ctx->message->id.len && !ctx->message->modern)
@@ -578,7 +581,7 @@ ngx_http_mcp_scan_initialize(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
         return NGX_OK;
     }
 
-    /* drawn now: the upstream may be chosen by it */
+    /* the id is made now: an upstream's server may be chosen by it */
 
     p = ngx_pnalloc(r->pool, NGX_MCP_UUID_LEN);
     if (p == NULL) {

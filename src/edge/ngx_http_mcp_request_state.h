@@ -21,11 +21,13 @@
 
 typedef struct {
     ngx_mcp_ref_t           call;         /* the parked call */
-    uint32_t                generation;   /* of the zone of the call */
-    uint32_t                round;        /* number in the call */
-    uint64_t                position;     /* in the line of the call */
-    uint64_t                expires;      /* ngx_current_msec, so that changes
-                                             of the host's clock have no
+    uint32_t                generation;   /* generation of the call's zone */
+    uint32_t                round;        /* number of the round in the call */
+    uint64_t                position;     /* position in the call's line from
+                                             which to read on */
+    uint64_t                expires;      /* end of the client's time to answer;
+                                             by ngx_current_msec, so that
+                                             changes of the host's clock have no
                                              effect */
 } ngx_http_mcp_request_state_t;
 
