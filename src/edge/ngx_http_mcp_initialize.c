@@ -300,6 +300,11 @@ ngx_http_mcp_initialize_ready(void *data)
     c = r->connection;
     ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_module);
 
+    /* a subrequest of nginx may have used the log meanwhile */
+
+    ngx_http_set_log_request(c->log, r);
+    c->log->action = NULL;
+
     rc = ngx_http_mcp_initialize_known(r, ctx);
 
     if (rc != NGX_AGAIN) {
