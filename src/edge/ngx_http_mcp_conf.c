@@ -39,10 +39,6 @@ static void ngx_http_mcp_conf_warn_preempted(ngx_conf_t *cf,
     ngx_http_mcp_directive_t *d);
 static ngx_uint_t ngx_http_mcp_conf_returns(ngx_array_t *codes);
 static void ngx_http_mcp_conf_offers(ngx_http_mcp_loc_conf_t *mlcf);
-static void ngx_http_mcp_conf_first(ngx_http_mcp_main_conf_t *mmcf,
-    ngx_http_mcp_upstream_t *u);
-static ngx_uint_t ngx_http_mcp_conf_alike(ngx_http_mcp_upstream_t *a,
-    ngx_http_mcp_upstream_t *b);
 static void ngx_http_mcp_conf_warn_unused(ngx_conf_t *cf,
     ngx_http_mcp_loc_conf_t *mlcf);
 static void ngx_http_mcp_conf_warn_idle(ngx_conf_t *cf,
@@ -721,10 +717,6 @@ ngx_http_mcp_conf_check(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf)
 
     for (i = 0; i < mmcf->endpoints.nelts; i++) {
         ngx_http_mcp_conf_offers(eps[i]);
-
-        for (j = 0; j < eps[i]->bridge.router.n; j++) {
-            ngx_http_mcp_conf_first(mmcf, &eps[i]->bridge.router.upstreams[j]);
-        }
     }
 
     ngx_http_mcp_conf_old_zones(cf, mmcf);
@@ -985,66 +977,6 @@ ngx_http_mcp_conf_offers(ngx_http_mcp_loc_conf_t *mlcf)
         u[i].listless = (mlcf->capabilities || mlcf->bridge.topics
                          || mlcf->bridge.tools);
     }
-}
-
-
-/* finds an upstream with the same profile, among those already visited */
-
-static void
-ngx_http_mcp_conf_first(ngx_http_mcp_main_conf_t *mmcf,
-    ngx_http_mcp_upstream_t *u)
-{
-    ngx_uint_t                 i, j;
-    ngx_http_mcp_upstream_t   *first;
-    ngx_http_mcp_loc_conf_t  **eps;
-
-    eps = mmcf->endpoints.elts;
-
-    for (i = 0; i < mmcf->endpoints.nelts; i++) {
-
-        for (j = 0; j < eps[i]->bridge.router.n; j++) {
-            first = &eps[i]->bridge.router.upstreams[j];
-
-            if (first == u) {
-                return;
-            }
-
-            if (first->first == NULL && ngx_http_mcp_conf_alike(first, u)) {
-                u->first = first;
-                return;
-            }
-        }
-    }
-}
-
-
-/* returns whether a probe of one upstream holds for the other, too */
-
-static ngx_uint_t
-ngx_http_mcp_conf_alike(ngx_http_mcp_upstream_t *a, ngx_http_mcp_upstream_t *b)
-{
-    void  *server[2];
-
-    /* an endpoint at two locations */
-
-    if (ngx_mcp_equal(&a->endpoint, &b->endpoint)
-        && ngx_mcp_equal(&a->name, &b->name))
-    {
-        return 0;
-    }
-
-    server[0] = a->conf_ctx->srv_conf[ngx_http_core_module.ctx_index];
-    server[1] = b->conf_ctx->srv_conf[ngx_http_core_module.ctx_index];
-
-    return a->zone == b->zone
-           && server[0] == server[1]
-           && ngx_mcp_equal(&a->uri.value, &b->uri.value)
-           && a->protocol == b->protocol
-           && a->probe == b->probe
-           && a->listless == b->listless
-           && a->timeout == b->timeout
-           && a->total == b->total
-           && a->limit == b->limit;
 }
 
 

@@ -707,7 +707,7 @@ ngx_http_mcp_status_profile(ngx_array_t *upstreams,
 
     for (i = 0; i < upstreams->nelts; i++) {
 
-        if (ngx_http_mcp_profile_is(row[i].upstream, info)) {
+        if (ngx_http_mcp_profile_is(row[i].upstream, &info->key)) {
             age = &row[i].n[ngx_http_mcp_upstream_states + state];
             *age = ngx_max(*age, info->age);
 

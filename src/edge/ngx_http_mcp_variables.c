@@ -238,8 +238,6 @@ static ngx_int_t
 ngx_http_mcp_value_endpoint(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
     size_t offset, ngx_str_t *value)
 {
-    ngx_http_mcp_background_use_endpoint(r);
-
     *value = ctx->conf->name;
 
     return NGX_OK;

@@ -8,7 +8,7 @@
 
 
 static ngx_uint_t ngx_mcp_profile_valid(ngx_mcp_profile_sh_t *k,
-    ngx_mcp_profile_asker_t *asker, ngx_msec_t age);
+    uint64_t epoch, ngx_msec_t max_age, ngx_msec_t age);
 static ngx_uint_t ngx_mcp_profile_serves(ngx_mcp_profile_sh_t *k,
     uint64_t epoch);
 static void ngx_mcp_profile_insert_locked(ngx_mcp_zone_t *zone,
@@ -24,10 +24,10 @@ static ngx_mcp_profile_sh_t *ngx_mcp_profile_find_locked(ngx_mcp_zone_t *zone,
 
 
 ngx_int_t
-ngx_mcp_profile_get(ngx_mcp_zone_t *zone, ngx_str_t *key,
-    ngx_mcp_profile_asker_t *asker, ngx_pool_t *pool, ngx_mcp_profile_t *out)
+ngx_mcp_profile_get(ngx_mcp_zone_t *zone, ngx_str_t *key, uint64_t epoch,
+    ngx_msec_t max_age, ngx_pool_t *pool, ngx_mcp_profile_t *out)
 {
-    uint64_t               age, now, epoch;
+    uint64_t               age, now;
     ngx_int_t              rc;
     ngx_mcp_stage_t        stage;
     ngx_mcp_profile_sh_t  *k;
@@ -35,7 +35,6 @@ ngx_mcp_profile_get(ngx_mcp_zone_t *zone, ngx_str_t *key,
     ngx_mcp_stage_init(zone, &stage, NGX_MCP_PROFILE, key, 1);
 
     now = ngx_current_msec;
-    epoch = asker->epoch;
 
     out->hash = (uint32_t) ngx_mcp_hash(zone, key, NULL);
     out->ask = 0;
@@ -66,11 +65,6 @@ ngx_mcp_profile_get(ngx_mcp_zone_t *zone, ngx_str_t *key,
         return NGX_DECLINED;
     }
 
-    if (asker->shared && k->own >= epoch) {
-        ngx_mcp_zone_unlock(zone);
-        return NGX_DONE;
-    }
-
     age = now > k->made ? now - k->made : 0;
 
     /*
@@ -89,7 +83,7 @@ ngx_mcp_profile_get(ngx_mcp_zone_t *zone, ngx_str_t *key,
             out->asked = (ngx_msec_t) age;
         }
 
-    } else if (ngx_mcp_profile_valid(k, asker, age)) {
+    } else if (ngx_mcp_profile_valid(k, epoch, max_age, age)) {
         rc = ngx_mcp_profile_read_locked(zone, k, pool, out);
 
     } else {
@@ -129,7 +123,7 @@ ngx_mcp_profile_get(ngx_mcp_zone_t *zone, ngx_str_t *key,
 
 ngx_int_t
 ngx_mcp_profile_stored(ngx_mcp_zone_t *zone, ngx_str_t *key,
-    ngx_uint_t shared, ngx_pool_t *pool, ngx_mcp_profile_t *out)
+    ngx_pool_t *pool, ngx_mcp_profile_t *out)
 {
     ngx_int_t              rc;
     ngx_mcp_profile_sh_t  *k;
@@ -140,10 +134,7 @@ ngx_mcp_profile_stored(ngx_mcp_zone_t *zone, ngx_str_t *key,
 
     k = ngx_mcp_profile_find_locked(zone, key);
 
-    if (k && k->own && shared) {
-        rc = NGX_DONE;
-
-    } else if (k && k->what != NGX_MCP_PROFILE_UNKNOWN) {
+    if (k && k->what != NGX_MCP_PROFILE_UNKNOWN) {
         rc = ngx_mcp_profile_read_locked(zone, k, pool, out);
         out->ask = 0;
     }
@@ -155,8 +146,8 @@ ngx_mcp_profile_stored(ngx_mcp_zone_t *zone, ngx_str_t *key,
 
 
 static ngx_uint_t
-ngx_mcp_profile_valid(ngx_mcp_profile_sh_t *k,
-    ngx_mcp_profile_asker_t *asker, ngx_msec_t age)
+ngx_mcp_profile_valid(ngx_mcp_profile_sh_t *k, uint64_t epoch,
+    ngx_msec_t max_age, ngx_msec_t age)
 {
     ngx_msec_t  pause;
 
@@ -168,16 +159,16 @@ ngx_mcp_profile_valid(ngx_mcp_profile_sh_t *k,
         pause = NGX_MCP_PROFILE_SHORT_AGE << ngx_min(k->failures - 1, 4);
         pause = ngx_min(pause, NGX_MCP_PROFILE_KEPT_AGE);
 
-        if (k->prober != asker->epoch) {
+        if (k->prober != epoch) {
             return 0;
         }
 
         return age <= pause
-               || (asker->max_age == NGX_MCP_PROFILE_ANY_AGE
+               || (max_age == NGX_MCP_PROFILE_ANY_AGE
                    && k->stale != NGX_MCP_PROFILE_SUSPECT);
     }
 
-    if (k->epoch != asker->epoch) {
+    if (k->epoch != epoch) {
         return 0;
     }
 
@@ -191,10 +182,10 @@ ngx_mcp_profile_valid(ngx_mcp_profile_sh_t *k,
         return 0;
 
     case NGX_MCP_PROFILE_STALE:
-        return asker->max_age == NGX_MCP_PROFILE_ANY_AGE;
+        return max_age == NGX_MCP_PROFILE_ANY_AGE;
 
     default:
-        return age <= asker->max_age;
+        return age <= max_age;
     }
 }
 
@@ -354,7 +345,6 @@ ngx_mcp_profile_put(ngx_mcp_zone_t *zone, ngx_str_t *key, uint64_t epoch,
         k = ngx_mcp_make_locked(zone, &stage);
         k->epoch = epoch;
         k->prober = epoch;
-        k->own = in->own ? epoch : 0;
         k->made = ngx_current_msec;
         k->since = (old && old->what == in->what && !old->failures)
                    ? old->since : k->made;
@@ -487,7 +477,6 @@ ngx_mcp_profile_fail(ngx_mcp_zone_t *zone, ngx_str_t *key, uint64_t epoch,
         k->kept = 1;
         k->stale = 0;
         k->probing = 0;
-        k->own = (k->own || in->own) ? epoch : 0;
         k->status = (uint32_t) in->status;
 
         if (k->failures == 0) {
@@ -529,27 +518,6 @@ ngx_mcp_profile_give_up(ngx_mcp_zone_t *zone, ngx_str_t *key)
 
 
 void
-ngx_mcp_profile_separate(ngx_mcp_zone_t *zone, ngx_str_t *key, uint64_t epoch)
-{
-    ngx_mcp_profile_sh_t  *k;
-
-    ngx_mcp_zone_lock(zone);
-
-    k = ngx_mcp_profile_find_locked(zone, key);
-
-    if (k && k->probing) {
-        ngx_mcp_touch(zone, k);
-        k->own = epoch;
-
-        ngx_mcp_profile_changed_locked(zone);
-        ngx_mcp_profile_give_up_locked(zone, k);
-    }
-
-    ngx_mcp_zone_unlock(zone);
-}
-
-
-void
 ngx_mcp_profile_give_up_locked(ngx_mcp_zone_t *zone, ngx_mcp_profile_sh_t *k)
 {
     uint32_t  hash;
@@ -562,7 +530,7 @@ ngx_mcp_profile_give_up_locked(ngx_mcp_zone_t *zone, ngx_mcp_profile_sh_t *k)
     k->probing = 0;
     k->made = 0;
 
-    if (k->what == NGX_MCP_PROFILE_UNKNOWN && !k->own) {
+    if (k->what == NGX_MCP_PROFILE_UNKNOWN) {
         ngx_mcp_profile_drop_locked(zone, k);
     }
 
@@ -624,7 +592,6 @@ ngx_mcp_profile_info(ngx_mcp_zone_t *zone, ngx_pool_t *pool,
         info->serial = k->serial;
         info->what = k->what;
         info->kept = k->kept;
-        info->own = (k->own != 0);
         info->epoch = k->prober;
         info->age = (ngx_msec_t) (ngx_current_msec > k->since
                                   ? ngx_current_msec - k->since : 0);

@@ -8,10 +8,6 @@
  * Profiles of upstreams.  A profile is the protocol that an upstream speaks
  * and its answer to initialize, for an upstream and tenant.  One worker asks
  * the upstream, for all workers.
- *
- * A profile may serve several endpoints.  It has the key of one of them, and
- * the others set "shared".  If the profile turns out to depend on the
- * endpoint, the others get NGX_DONE and use keys of their own.
  */
 
 #ifndef _NGX_MCP_PROFILE_H_INCLUDED_
@@ -56,45 +52,33 @@ typedef struct {
     ngx_msec_t              asked;        /* after NGX_AGAIN: ms since the
                                              upstream was asked; "status" is
                                              the one of the last time, or 0 */
-    ngx_uint_t              own;          /* for put() and fail(): 1: the
-                                             profile is of one endpoint only */
 } ngx_mcp_profile_t;
 
 
-/* an endpoint that asks for a profile */
-
-typedef struct {
-    uint64_t                epoch;        /* epoch of its configuration */
-    ngx_msec_t              max_age;      /* an older profile is asked for
-                                             again; ms */
-    ngx_uint_t              shared;       /* 1: the key is that of another
-                                             endpoint */
-} ngx_mcp_profile_asker_t;
-
 /*
- * Finds the profile with a key that the caller has made.  One of another epoch,
- * or older than max_age, is to be asked for again.
+ * Finds the profile with a key that the caller has made.  One of another epoch
+ * than that of the caller's configuration, or older than max_age (ms), is to be
+ * asked for again.
  *
  *   NGX_OK        *out is set, with strings copied to pool.  If out->ask is
  *                 set, the caller has to ask as after NGX_DECLINED, and the
  *                 profile serves meanwhile
  *   NGX_DECLINED  the caller has to ask the upstream, and then to call put(),
- *                 fail(), give_up() or separate()
+ *                 fail() or give_up()
  *   NGX_AGAIN     a worker of this or a newer epoch is asking;
  *                 handlers->profiles will be called
- *   NGX_DONE      the profile holds for one endpoint only, and "shared" is set
  *   NGX_ERROR     no memory, or the zone is full
  */
 ngx_int_t ngx_mcp_profile_get(ngx_mcp_zone_t *zone, ngx_str_t *key,
-    ngx_mcp_profile_asker_t *asker, ngx_pool_t *pool, ngx_mcp_profile_t *out);
+    uint64_t epoch, ngx_msec_t max_age, ngx_pool_t *pool,
+    ngx_mcp_profile_t *out);
 
 /*
  * Finds a profile of any age and epoch; nobody has to ask then.  NGX_OK, with
- * strings copied to pool; NGX_DECLINED: there is none; NGX_DONE: it holds for
- * one endpoint only, and "shared" is set; NGX_ERROR: no memory.
+ * strings copied to pool; NGX_DECLINED: there is none; NGX_ERROR: no memory.
  */
 ngx_int_t ngx_mcp_profile_stored(ngx_mcp_zone_t *zone, ngx_str_t *key,
-    ngx_uint_t shared, ngx_pool_t *pool, ngx_mcp_profile_t *out);
+    ngx_pool_t *pool, ngx_mcp_profile_t *out);
 
 /*
  * ms; if the profile of an upstream or the offer of a worker is older than
@@ -127,13 +111,6 @@ ngx_int_t ngx_mcp_profile_fail(ngx_mcp_zone_t *zone, ngx_str_t *key,
 
 /* ends asking without an outcome; any worker may ask at once */
 void ngx_mcp_profile_give_up(ngx_mcp_zone_t *zone, ngx_str_t *key);
-
-/*
- * Ends asking likewise, and separates the endpoints that share the profile: it
- * holds for the endpoint of the key only, and the others get NGX_DONE.
- */
-void ngx_mcp_profile_separate(ngx_mcp_zone_t *zone, ngx_str_t *key,
-    uint64_t epoch);
 
 /* max_age that takes a profile of any age, even one that is stale */
 #define NGX_MCP_PROFILE_ANY_AGE  ((ngx_msec_t) -1)
@@ -168,7 +145,6 @@ typedef struct {
     ngx_str_t               key;
     ngx_uint_t              what;         /* ngx_mcp_profile_e */
     ngx_uint_t              kept;         /* as in ngx_mcp_profile_t */
-    ngx_uint_t              own;          /* 1: it is of one endpoint only */
     uint64_t                epoch;        /* epoch of the worker that asked
                                              last */
     ngx_msec_t              age;          /* ms since its present state began */

@@ -575,9 +575,6 @@ typedef struct {
     uint64_t                epoch;
     uint64_t                prober;       /* epoch of the worker that asks, or
                                              asked last */
-    uint64_t                own;          /* epoch since which the profile is
-                                             of one endpoint only; 0: others
-                                             use it as well */
     uint64_t                made;         /* ngx_current_msec */
     uint64_t                since;        /* ngx_current_msec at which its
                                              present state began */

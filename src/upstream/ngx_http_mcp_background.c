@@ -19,7 +19,6 @@ typedef struct {
     ngx_http_mcp_server_t      *server;
     ngx_event_t                 close;      /* posted */
     ngx_uint_t                  stays;      /* a quitting worker waits */
-    ngx_uint_t                  endpoint;   /* the endpoint's name was used */
 
     struct sockaddr_in          sockaddr;
     ngx_http_log_ctx_t          ctx;
@@ -349,29 +348,6 @@ ngx_uint_t
 ngx_http_mcp_is_background(ngx_http_request_t *r)
 {
     return r->connection->log->handler == ngx_http_mcp_background_log_error;
-}
-
-
-void
-ngx_http_mcp_background_use_endpoint(ngx_http_request_t *r)
-{
-    ngx_http_mcp_background_t  *bg;
-
-    if (ngx_http_mcp_is_background(r)) {
-        bg = (ngx_http_mcp_background_t *) r->main->http_connection;
-        bg->endpoint = 1;
-    }
-}
-
-
-ngx_uint_t
-ngx_http_mcp_background_uses_endpoint(ngx_http_request_t *r)
-{
-    ngx_http_mcp_background_t  *bg;
-
-    bg = (ngx_http_mcp_background_t *) r->main->http_connection;
-
-    return bg->endpoint;
 }
 
 

@@ -72,14 +72,6 @@ void ngx_http_mcp_background_variables(ngx_conf_t *cf);
 ngx_uint_t ngx_http_mcp_is_background(ngx_http_request_t *r);
 
 /*
- * The first function notes that the request made use of the endpoint's name,
- * so that its outcome holds only for this endpoint.  The second one tells
- * whether this was noted; r has to be a background request.
- */
-void ngx_http_mcp_background_use_endpoint(ngx_http_request_t *r);
-ngx_uint_t ngx_http_mcp_background_uses_endpoint(ngx_http_request_t *r);
-
-/*
  * Sets the event handlers of a background request again, because error pages
  * of nginx replace them.  Does nothing for other requests.
  */

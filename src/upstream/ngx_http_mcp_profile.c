@@ -12,11 +12,7 @@
 #include "ngx_http_mcp_upstream_message.h"
 
 
-static ngx_uint_t ngx_http_mcp_profile_of(ngx_http_mcp_upstream_t *u,
-    ngx_str_t *key);
 static ngx_int_t ngx_http_mcp_profile_key(ngx_http_mcp_upstream_t *u,
-    ngx_str_t *tenant, ngx_pool_t *pool, ngx_str_t *key);
-static ngx_int_t ngx_http_mcp_profile_own_key(ngx_http_mcp_upstream_t *u,
     ngx_str_t *tenant, ngx_pool_t *pool, ngx_str_t *key);
 static void ngx_http_mcp_profile_note(ngx_http_mcp_upstream_t *u,
     ngx_str_t *tenant, ngx_mcp_profile_t *profile);
@@ -26,14 +22,7 @@ static void ngx_http_mcp_probe_message(ngx_http_mcp_exchange_t *x,
     ngx_str_t *text);
 static void ngx_http_mcp_probe_done(ngx_http_mcp_exchange_t *x,
     ngx_http_mcp_outcome_e outcome);
-static ngx_int_t ngx_http_mcp_probe_separate(ngx_http_mcp_probe_t *probe);
 static void ngx_http_mcp_probe_end(ngx_http_mcp_probe_t *probe);
-
-
-/* whether u shares the profile of another endpoint's upstream */
-
-#define ngx_http_mcp_profile_shared(u)                                        \
-    ((u)->first && !(u)->worker->own)
 
 
 static ngx_http_mcp_exchange_handlers_t  ngx_http_mcp_probe_handlers = {
@@ -46,9 +35,8 @@ ngx_int_t
 ngx_http_mcp_profile(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
     ngx_msec_t max_age, ngx_pool_t *pool, ngx_mcp_profile_t *profile)
 {
-    ngx_int_t                rc;
-    ngx_str_t                key;
-    ngx_mcp_profile_asker_t  asker;
+    ngx_int_t  rc;
+    ngx_str_t  key;
 
     if (!u->probe) {
         profile->what = NGX_MCP_PROFILE_REFUSED;
@@ -60,17 +48,7 @@ ngx_http_mcp_profile(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
         return NGX_ERROR;
     }
 
-    asker.epoch = u->epoch;
-    asker.max_age = max_age;
-    asker.shared = ngx_http_mcp_profile_shared(u);
-
-    rc = ngx_mcp_profile_get(u->zone, &key, &asker, pool, profile);
-
-    if (rc == NGX_DONE) {
-        u->worker->own = 1;
-
-        return ngx_http_mcp_profile(u, tenant, max_age, pool, profile);
-    }
+    rc = ngx_mcp_profile_get(u->zone, &key, u->epoch, max_age, pool, profile);
 
     if (rc == NGX_DECLINED || (rc == NGX_OK && profile->ask)) {
 
@@ -135,23 +113,7 @@ ngx_http_mcp_profile_answers(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant)
 
 
 ngx_uint_t
-ngx_http_mcp_profile_is(ngx_http_mcp_upstream_t *u,
-    ngx_mcp_profile_info_t *info)
-{
-    if (u->first == NULL) {
-        return ngx_http_mcp_profile_of(u, &info->key);
-    }
-
-    /* the zone may have an unshared profile of a former configuration */
-
-    return (!info->own && ngx_http_mcp_profile_of(u->first, &info->key))
-           || (info->epoch == u->epoch
-               && ngx_http_mcp_profile_of(u, &info->key));
-}
-
-
-static ngx_uint_t
-ngx_http_mcp_profile_of(ngx_http_mcp_upstream_t *u, ngx_str_t *key)
+ngx_http_mcp_profile_is(ngx_http_mcp_upstream_t *u, ngx_str_t *key)
 {
     size_t  len;
 
@@ -224,25 +186,13 @@ ngx_int_t
 ngx_http_mcp_profile_peek(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
     ngx_pool_t *pool, ngx_mcp_profile_t *profile)
 {
-    ngx_int_t  rc;
     ngx_str_t  key;
 
     if (ngx_http_mcp_profile_key(u, tenant, pool, &key) != NGX_OK) {
         return NGX_ERROR;
     }
 
-    rc = ngx_mcp_profile_stored(u->zone, &key, ngx_http_mcp_profile_shared(u),
-                                pool, profile);
-
-    if (rc != NGX_DONE) {
-        return rc;
-    }
-
-    if (ngx_http_mcp_profile_own_key(u, tenant, pool, &key) != NGX_OK) {
-        return NGX_ERROR;
-    }
-
-    return ngx_mcp_profile_stored(u->zone, &key, 0, pool, profile);
+    return ngx_mcp_profile_stored(u->zone, &key, pool, profile);
 }
 
 
@@ -267,18 +217,6 @@ ngx_http_mcp_profile_note(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
 
 static ngx_int_t
 ngx_http_mcp_profile_key(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
-    ngx_pool_t *pool, ngx_str_t *key)
-{
-    if (ngx_http_mcp_profile_shared(u)) {
-        u = u->first;
-    }
-
-    return ngx_http_mcp_profile_own_key(u, tenant, pool, key);
-}
-
-
-static ngx_int_t
-ngx_http_mcp_profile_own_key(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
     ngx_pool_t *pool, ngx_str_t *key)
 {
     u_char  *p;
@@ -446,7 +384,6 @@ ngx_http_mcp_probe(ngx_http_mcp_upstream_t *u, ngx_str_t *key,
     probe->upstream = u;
     probe->pool = pool;
     probe->profile.hash = hash;
-    probe->shared = ngx_http_mcp_profile_shared(u);
 
     if (ngx_http_mcp_string_copy(pool, &probe->key, key) != NGX_OK
         || ngx_http_mcp_string_copy(pool, &probe->tenant, tenant) != NGX_OK)
@@ -613,8 +550,6 @@ static void
 ngx_http_mcp_probe_done(ngx_http_mcp_exchange_t *x,
     ngx_http_mcp_outcome_e outcome)
 {
-    uint32_t               hash;
-    ngx_mcp_zone_t        *zone;
     ngx_http_request_t    *r;
     ngx_http_mcp_probe_t  *probe;
 
@@ -635,74 +570,10 @@ ngx_http_mcp_probe_done(ngx_http_mcp_exchange_t *x,
                        || (outcome == NGX_HTTP_MCP_STATUS && !probe->absent
                            && x->status >= NGX_HTTP_INTERNAL_SERVER_ERROR));
 
-        if (ngx_http_mcp_background_uses_endpoint(r)) {
-            probe->profile.own = 1;
-        }
-
-        if (probe->profile.own && probe->shared) {
-            zone = probe->upstream->zone;
-            hash = probe->profile.hash;
-
-            if (ngx_http_mcp_probe_separate(probe) == NGX_OK) {
-                probe->manner->probed(probe, outcome);
-            }
-
-            ngx_http_mcp_profile_doorbell(zone, NGX_MCP_RING_KEY(hash));
-
-        } else {
-            probe->manner->probed(probe, outcome);
-        }
+        probe->manner->probed(probe, outcome);
     }
 
     ngx_http_mcp_background_close(r);
-}
-
-
-/*
- * The probe made use of the endpoint's name, so its profile is not for other
- * endpoints; each of them probes for itself.  NGX_OK: the probe goes on for
- * its own endpoint; NGX_DONE: the profile of this is known already, or there
- * is no memory, and the probe has ended.
- */
-
-static ngx_int_t
-ngx_http_mcp_probe_separate(ngx_http_mcp_probe_t *probe)
-{
-    ngx_int_t                 rc;
-    ngx_mcp_profile_t         known;
-    ngx_mcp_profile_asker_t   asker;
-    ngx_http_mcp_upstream_t  *u;
-
-    u = probe->upstream;
-
-    ngx_mcp_profile_separate(u->zone, &probe->key, u->epoch);
-
-    u->worker->own = 1;
-    probe->shared = 0;
-
-    if (ngx_http_mcp_profile_own_key(u, &probe->tenant, probe->pool,
-                                     &probe->key)
-        != NGX_OK)
-    {
-        ngx_http_mcp_probe_end(probe);
-        return NGX_DONE;
-    }
-
-    asker.epoch = u->epoch;
-    asker.max_age = NGX_MCP_PROFILE_ANY_AGE;
-    asker.shared = 0;
-
-    rc = ngx_mcp_profile_get(u->zone, &probe->key, &asker, probe->pool,
-                             &known);
-
-    if (rc == NGX_DECLINED || (rc == NGX_OK && known.ask)) {
-        probe->profile.hash = known.hash;
-        return NGX_OK;
-    }
-
-    ngx_http_mcp_probe_end(probe);
-
-    return NGX_DONE;
 }
 
 
@@ -769,7 +640,7 @@ ngx_http_mcp_probe_was(ngx_http_mcp_probe_t *probe, ngx_uint_t what)
     ngx_mcp_profile_t  before;
 
     return ngx_mcp_profile_stored(probe->upstream->zone, &probe->key,
-                                  probe->shared, probe->pool, &before)
+                                  probe->pool, &before)
            == NGX_OK
            && before.what == what;
 }

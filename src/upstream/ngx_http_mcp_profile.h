@@ -6,9 +6,8 @@
 
 /*
  * Profiles of upstreams: their kind and capabilities.  When a profile is first
- * needed, one worker probes the upstream for all, and stores the profile in
- * the zone.  Endpoints that reach an upstream in the same way share the
- * profile, as long as no probe made use of the endpoint's name.
+ * needed, one worker probes the upstream for all workers, and stores the
+ * profile in the zone.
  *
  * The manner of the upstream sends the requests of the probe
  * (ngx_http_mcp_manner.h).  If the kind of the upstream is not configured,
@@ -63,9 +62,8 @@ struct ngx_http_mcp_manner_s *ngx_http_mcp_profile_manner(
 ngx_uint_t ngx_http_mcp_profile_answers(ngx_http_mcp_upstream_t *u,
     ngx_str_t *tenant);
 
-/* whether a profile in the zone is that of the upstream, for any tenant */
-ngx_uint_t ngx_http_mcp_profile_is(ngx_http_mcp_upstream_t *u,
-    ngx_mcp_profile_info_t *info);
+/* whether a profile with this key is that of the upstream, for any tenant */
+ngx_uint_t ngx_http_mcp_profile_is(ngx_http_mcp_upstream_t *u, ngx_str_t *key);
 
 /*
  * The upstream's capabilities may have changed: the next initialize of a
@@ -159,8 +157,6 @@ struct ngx_http_mcp_probe_s {
     unsigned                        away:1;       /* the upstream did not
                                                      answer the last request */
     unsigned                        given_up:1;   /* left to other workers */
-    unsigned                        shared:1;     /* other endpoints share the
-                                                     profile */
 };
 
 

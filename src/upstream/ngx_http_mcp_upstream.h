@@ -74,9 +74,6 @@ typedef struct {
                                                       said that a client was
                                                       answered without the
                                                       upstream; or 0 */
-    ngx_uint_t                        own;         /* the profile depends on
-                                                      the endpoint and is not
-                                                      shared */
     ngx_uint_t                        single_logged;  /* the log said that the
                                                          upstream notified only
                                                          one session of an
@@ -125,11 +122,6 @@ struct ngx_http_mcp_upstream_s {
 
     ngx_uint_t                        listless; /* an upstream of kind rpc may
                                                    have no list */
-
-    ngx_http_mcp_upstream_t          *first;    /* upstream of another endpoint
-                                                   that is reached in the same
-                                                   way, whose profile is
-                                                   shared; or NULL */
 
     ngx_http_mcp_upstream_worker_t   *worker;   /* each worker's own record */
 };

@@ -745,7 +745,7 @@ others(slot_t *m)
     case 5:
         name = env_str(random() % 2 ? "key a" : "key b");
 
-        rc = env_profile_get(&zone, &name, 1, 0, 2, pool, &k);
+        rc = ngx_mcp_profile_get(&zone, &name, 1, 2, pool, &k);
 
         if (rc == NGX_DECLINED || (rc == NGX_OK && k.ask)) {
             memset(&k, 0, sizeof(k));

@@ -263,21 +263,6 @@ env_stream_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, uint32_t channel,
 }
 
 
-ngx_int_t
-env_profile_get(ngx_mcp_zone_t *zone, ngx_str_t *key, uint64_t epoch,
-    ngx_uint_t shared, ngx_msec_t max_age, ngx_pool_t *pool,
-    ngx_mcp_profile_t *out)
-{
-    ngx_mcp_profile_asker_t  asker;
-
-    asker.epoch = epoch;
-    asker.max_age = max_age;
-    asker.shared = shared;
-
-    return ngx_mcp_profile_get(zone, key, &asker, pool, out);
-}
-
-
 void
 env_half_end(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session)
 {

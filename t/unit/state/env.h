@@ -84,9 +84,6 @@ ngx_int_t env_call_open_sessionless(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
 ngx_int_t env_stream_open(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     uint32_t channel, ngx_mcp_cursor_t *from, ngx_uint_t limit, uint32_t local,
     ngx_mcp_stream_t *stream);
-ngx_int_t env_profile_get(ngx_mcp_zone_t *zone, ngx_str_t *key, uint64_t epoch,
-    ngx_uint_t shared, ngx_msec_t max_age, ngx_pool_t *pool,
-    ngx_mcp_profile_t *out);
 
 /* as if one died when it had just ended this session */
 void env_half_end(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session);

@@ -3247,103 +3247,105 @@ knowledge_tests(void)
 
     key = env_str("upstream audience");
 
-    ok(env_profile_get(&zone, &key, 1, 0, 1000, pool, &out)
+    ok(ngx_mcp_profile_get(&zone, &key, 1, 1000, pool, &out)
        == NGX_DECLINED
-       && env_profile_get(&zone, &key, 1, 0, 1000, pool, &out)
+       && ngx_mcp_profile_get(&zone, &key, 1, 1000, pool, &out)
           == NGX_AGAIN, "one asks");
     ok(ngx_mcp_profile_put(&zone, &key, 1, &in) == NGX_OK, "put");
     drain();
     ok(heard.profiles == 1 && heard.keys == NGX_MCP_RING_KEY(out.hash),
        "all hear of it");
-    ok(env_profile_get(&zone, &key, 1, 0, 1000, pool, &out) == NGX_OK
+    ok(ngx_mcp_profile_get(&zone, &key, 1, 1000, pool, &out) == NGX_OK
        && out.what == NGX_MCP_PROFILE_LEGACY
        && out.revision == NGX_MCP_2025_06_18
        && out.result.len == 65536 && memcmp(out.result.data, big, 65536) == 0
        && out.status == 504 && out.why.len == 11
        && memcmp(out.why.data, "own session", 11) == 0, "get");
 
-    ok(env_profile_get(&zone, &key, 2, 0, 1000, pool, &out)
+    ok(ngx_mcp_profile_get(&zone, &key, 2, 1000, pool, &out)
        == NGX_DECLINED, "another epoch asks again");
     in.result.len = 10;
     ngx_mcp_profile_put(&zone, &key, 2, &in);
     env_time(ngx_current_msec + 1001);
-    ok(env_profile_get(&zone, &key, 2, 0, 2000, pool, &out) == NGX_OK
-       && env_profile_get(&zone, &key, 2, 0, 1000, pool, &out)
+    ok(ngx_mcp_profile_get(&zone, &key, 2, 2000, pool, &out) == NGX_OK
+       && ngx_mcp_profile_get(&zone, &key, 2, 1000, pool, &out)
           == NGX_DECLINED, "age");
     env_time(ngx_current_msec + NGX_MCP_PROBE_MAX);
-    ok(env_profile_get(&zone, &key, 2, 0, 1000, pool, &out)
+    ok(ngx_mcp_profile_get(&zone, &key, 2, 1000, pool, &out)
        == NGX_DECLINED, "one who never came back");
 
+    changes = ngx_mcp_profile_changes(&zone);
     ngx_mcp_profile_put(&zone, &key, 2, &in);
     ngx_mcp_profile_stale(&zone, &key);
-    ok(env_profile_get(&zone, &key, 2, 0, NGX_MCP_PROFILE_ANY_AGE,
-                       pool, &out)
+    ok(ngx_mcp_profile_changes(&zone) == changes + 2, "two changes");
+    ok(ngx_mcp_profile_get(&zone, &key, 2, NGX_MCP_PROFILE_ANY_AGE,
+                           pool, &out)
        == NGX_OK
-       && env_profile_get(&zone, &key, 2, 0, 1000, pool, &out)
+       && ngx_mcp_profile_get(&zone, &key, 2, 1000, pool, &out)
           == NGX_DECLINED, "stale is asked again, but not by all");
     ngx_mcp_profile_put(&zone, &key, 2, &in);
     ngx_mcp_profile_suspect(&zone, &key);
-    ok(env_profile_get(&zone, &key, 2, 0, NGX_MCP_PROFILE_ANY_AGE,
-                       pool, &out)
+    ok(ngx_mcp_profile_get(&zone, &key, 2, NGX_MCP_PROFILE_ANY_AGE,
+                           pool, &out)
        == NGX_DECLINED, "doubt makes all ask");
 
     memset(&failed, 0, sizeof(failed));
     failed.status = 502;
 
     ok(ngx_mcp_profile_fail(&zone, &key, 2, 0, &failed) == NGX_OK
-       && env_profile_get(&zone, &key, 2, 0, 0, pool, &out) == NGX_OK
+       && ngx_mcp_profile_get(&zone, &key, 2, 0, pool, &out) == NGX_OK
        && out.kept && out.what == NGX_MCP_PROFILE_LEGACY,
        "an MCP server is kept");
     ngx_mcp_profile_suspect(&zone, &key);
-    ok(env_profile_get(&zone, &key, 2, 0, 0, pool, &out) == NGX_OK,
+    ok(ngx_mcp_profile_get(&zone, &key, 2, 0, pool, &out) == NGX_OK,
        "for a moment");
     env_time(ngx_current_msec + NGX_MCP_PROFILE_SHORT_AGE + 1);
-    ok(env_profile_get(&zone, &key, 2, 0, NGX_MCP_PROFILE_ANY_AGE,
-                       pool, &out)
+    ok(ngx_mcp_profile_get(&zone, &key, 2, NGX_MCP_PROFILE_ANY_AGE,
+                           pool, &out)
        == NGX_DECLINED, "then it is asked again");
 
     ngx_mcp_profile_give_up(&zone, &key);
-    ok(env_profile_get(&zone, &key, 2, 0, NGX_MCP_PROFILE_ANY_AGE,
-                       pool, &out)
+    ok(ngx_mcp_profile_get(&zone, &key, 2, NGX_MCP_PROFILE_ANY_AGE,
+                           pool, &out)
        == NGX_DECLINED, "given up, another asks");
 
     ok(ngx_mcp_profile_fail(&zone, &key, 2, 1, &failed) == NGX_OK,
        "away again");
     env_time(ngx_current_msec + NGX_MCP_PROFILE_SHORT_AGE + 1);
-    ok(env_profile_get(&zone, &key, 2, 0, 0, pool, &out) == NGX_OK
+    ok(ngx_mcp_profile_get(&zone, &key, 2, 0, pool, &out) == NGX_OK
        && !out.ask, "the second pause is longer");
     env_time(ngx_current_msec + NGX_MCP_PROFILE_SHORT_AGE);
-    ok(env_profile_get(&zone, &key, 2, 0, NGX_MCP_PROFILE_ANY_AGE,
-                       pool, &out)
+    ok(ngx_mcp_profile_get(&zone, &key, 2, NGX_MCP_PROFILE_ANY_AGE,
+                           pool, &out)
        == NGX_OK && !out.ask, "calls do not ask");
-    ok(env_profile_get(&zone, &key, 2, 0, 0, pool, &out) == NGX_OK
+    ok(ngx_mcp_profile_get(&zone, &key, 2, 0, pool, &out) == NGX_OK
        && out.ask && out.kept && out.result.len == 10,
        "one asks, and is served meanwhile");
-    ok(env_profile_get(&zone, &key, 2, 0, 0, pool, &out) == NGX_OK
+    ok(ngx_mcp_profile_get(&zone, &key, 2, 0, pool, &out) == NGX_OK
        && !out.ask, "others as well");
     ok(ngx_mcp_profile_fail(&zone, &key, 2, 1, &failed) == NGX_OK, "in vain");
 
-    ok(env_profile_get(&zone, &key, 3, 0, 0, pool, &out) == NGX_DECLINED
-       && env_profile_get(&zone, &key, 3, 0, 0, pool, &out) == NGX_AGAIN
+    ok(ngx_mcp_profile_get(&zone, &key, 3, 0, pool, &out) == NGX_DECLINED
+       && ngx_mcp_profile_get(&zone, &key, 3, 0, pool, &out) == NGX_AGAIN
        && out.status == 502
-       && ngx_mcp_profile_stored(&zone, &key, 0, pool, &out) == NGX_OK
+       && ngx_mcp_profile_stored(&zone, &key, pool, &out) == NGX_OK
        && out.what == NGX_MCP_PROFILE_LEGACY,
        "another epoch asks at first");
     ok(ngx_mcp_profile_fail(&zone, &key, 3, 0, &failed) == NGX_DECLINED
-       && env_profile_get(&zone, &key, 3, 0, 0, pool, &out) == NGX_OK
+       && ngx_mcp_profile_get(&zone, &key, 3, 0, pool, &out) == NGX_OK
        && out.what == NGX_MCP_PROFILE_UNKNOWN,
        "one that answers there is not what it was");
-    ok(ngx_mcp_profile_stored(&zone, &key, 0, pool, &out) == NGX_DECLINED,
+    ok(ngx_mcp_profile_stored(&zone, &key, pool, &out) == NGX_DECLINED,
        "nothing is stored then");
 
     ngx_mcp_profile_put(&zone, &key, 2, &in);
-    ok(env_profile_get(&zone, &key, 3, 0, 0, pool, &out) == NGX_DECLINED
+    ok(ngx_mcp_profile_get(&zone, &key, 3, 0, pool, &out) == NGX_DECLINED
        && ngx_mcp_profile_fail(&zone, &key, 3, 1, &failed) == NGX_OK
-       && env_profile_get(&zone, &key, 3, 0, 0, pool, &out) == NGX_OK
+       && ngx_mcp_profile_get(&zone, &key, 3, 0, pool, &out) == NGX_OK
        && out.kept, "one that is away there is kept");
 
     ngx_mcp_profile_back(&zone, &key);
-    ok(env_profile_get(&zone, &key, 3, 0, 1000, pool, &out)
+    ok(ngx_mcp_profile_get(&zone, &key, 3, 1000, pool, &out)
        == NGX_DECLINED,
        "back, it is asked at once");
     ngx_mcp_profile_put(&zone, &key, 3, &in);
@@ -3355,86 +3357,26 @@ knowledge_tests(void)
        && ngx_mcp_profile_info(&zone, pool, &info) == NGX_DONE, "info");
 
     env_time(ngx_current_msec + 1);
-    (void) env_profile_get(&zone, &key, 3, 0, 0, pool, &out);
+    (void) ngx_mcp_profile_get(&zone, &key, 3, 0, pool, &out);
 
     in.what = NGX_MCP_PROFILE_UNKNOWN;
     ngx_mcp_profile_put(&zone, &key, 2, &in);
-    ok(env_profile_get(&zone, &key, 2, 0, 0, pool, &out) == NGX_OK
+    ok(ngx_mcp_profile_get(&zone, &key, 2, 0, pool, &out) == NGX_OK
        && out.status == 504, "that it said nothing counts for a moment");
     env_time(ngx_current_msec + NGX_MCP_PROFILE_SHORT_AGE + 1);
-    ok(env_profile_get(&zone, &key, 2, 0, NGX_MCP_PROFILE_ANY_AGE,
-                       pool, &out)
+    ok(ngx_mcp_profile_get(&zone, &key, 2, NGX_MCP_PROFILE_ANY_AGE,
+                           pool, &out)
        == NGX_DECLINED
        && ngx_mcp_profile_fail(&zone, &key, 2, 1, &failed) == NGX_DECLINED,
        "and is not kept");
     ngx_mcp_profile_give_up(&zone, &key);
     in.what = NGX_MCP_PROFILE_LEGACY;
 
-    /*
-     * Endpoints share a profile until it turns out to depend on the endpoint.
-     */
-
-    key = env_str("shared");
-
-    ok(env_profile_get(&zone, &key, 2, 1, 1000, pool, &out)
-       == NGX_DECLINED
-       && ngx_mcp_profile_put(&zone, &key, 2, &in) == NGX_OK
-       && env_profile_get(&zone, &key, 2, 0, 1000, pool, &out) == NGX_OK
-       && env_profile_get(&zone, &key, 2, 1, 1000, pool, &out) == NGX_OK
-       && ngx_mcp_profile_stored(&zone, &key, 1, pool, &out) == NGX_OK,
-       "one asks for all");
-
-    ngx_mcp_profile_suspect(&zone, &key);
-    ok(env_profile_get(&zone, &key, 2, 1, 1000, pool, &out)
-       == NGX_DECLINED, "another one asks again");
-    drain();
-    i = heard.profiles;
-    changes = ngx_mcp_profile_changes(&zone);
-    ngx_mcp_profile_separate(&zone, &key, 2);
-    drain();
-    ok(heard.profiles == i + 1
-       && ngx_mcp_profile_changes(&zone) == changes + 1
-       && env_profile_get(&zone, &key, 2, 1, 1000, pool, &out) == NGX_DONE
-       && ngx_mcp_profile_stored(&zone, &key, 1, pool, &out) == NGX_DONE
-       && env_profile_get(&zone, &key, 2, 0, 1000, pool, &out)
-          == NGX_DECLINED, "it is not for all: the first asks for itself");
-
-    in.own = 1;
-    ngx_mcp_profile_put(&zone, &key, 2, &in);
-    ok(env_profile_get(&zone, &key, 2, 1, 1000, pool, &out) == NGX_DONE
-       && env_profile_get(&zone, &key, 2, 0, 1000, pool, &out) == NGX_OK,
-       "and has it alone");
-
-    ok(env_profile_get(&zone, &key, 3, 1, 1000, pool, &out)
-       == NGX_DECLINED
-       && env_profile_get(&zone, &key, 3, 0, 1000, pool, &out) == NGX_AGAIN
-       && ngx_mcp_profile_stored(&zone, &key, 1, pool, &out) == NGX_DONE
-       && ngx_mcp_profile_stored(&zone, &key, 0, pool, &out) == NGX_OK,
-       "another epoch asks for all, which do not see the old one");
-    ok(ngx_mcp_profile_fail(&zone, &key, 3, 1, &failed) == NGX_OK
-       && env_profile_get(&zone, &key, 3, 0, 1000, pool, &out) == NGX_OK
-       && env_profile_get(&zone, &key, 3, 1, 1000, pool, &out) == NGX_DONE,
-       "what is kept is that of one");
-
-    in.own = 0;
-    ngx_mcp_profile_put(&zone, &key, 3, &in);
-    ok(env_profile_get(&zone, &key, 3, 1, 1000, pool, &out) == NGX_OK,
-       "it may become that of all");
-
-    key = env_str("never known");
-    ok(env_profile_get(&zone, &key, 3, 1, 1000, pool, &out)
-       == NGX_DECLINED, "nothing is known");
-    ngx_mcp_profile_separate(&zone, &key, 3);
-    ok(env_profile_get(&zone, &key, 3, 1, 1000, pool, &out) == NGX_DONE
-       && env_profile_get(&zone, &key, 3, 0, 1000, pool, &out)
-          == NGX_DECLINED, "but that it is not shared");
-    ngx_mcp_profile_give_up(&zone, &key);
-
     for (i = 0; i < 1000; i++) {
         snprintf(text, sizeof(text), "key %u", (unsigned) i);
         key = env_str(text);
         in.result.len = 1000;
-        (void) env_profile_get(&zone, &key, 2, 0, 1000, pool, &out);
+        (void) ngx_mcp_profile_get(&zone, &key, 2, 1000, pool, &out);
 
         if (ngx_mcp_profile_put(&zone, &key, 2, &in) != NGX_OK) {
             break;
@@ -3443,7 +3385,7 @@ knowledge_tests(void)
 
     ok(i == 1000
        && zone.sh->used[NGX_MCP_PROFILE] <= zone.sh->blocks / 8, "bounded");
-    ok(env_profile_get(&zone, &key, 2, 0, 1000, pool, &out) == NGX_OK,
+    ok(ngx_mcp_profile_get(&zone, &key, 2, 1000, pool, &out) == NGX_OK,
        "the last one is known");
 
     env_pool_free(pool);

@@ -857,27 +857,27 @@ op_knowledge(void)
     k.result.data = big;
     k.result.len = 3000;
 
-    env_profile_get(&zone, &key, 1, 0, 1000, pool, &k);
+    ngx_mcp_profile_get(&zone, &key, 1, 1000, pool, &k);
     ngx_mcp_profile_put(&zone, &key, 1, &k);
-    env_profile_get(&zone, &key, 2, 0, 1000, pool, &k);
+    ngx_mcp_profile_get(&zone, &key, 2, 1000, pool, &k);
     k.result.len = 0;
     ngx_mcp_profile_put(&zone, &key, 2, &k);
     ngx_mcp_profile_suspect(&zone, &key);
-    env_profile_get(&zone, &key, 2, 0, 1000, pool, &k);
+    ngx_mcp_profile_get(&zone, &key, 2, 1000, pool, &k);
     ngx_mcp_profile_give_up(&zone, &key);
     k.what = NGX_MCP_PROFILE_LEGACY;
-    env_profile_get(&zone, &key, 2, 0, 1000, pool, &k);
+    ngx_mcp_profile_get(&zone, &key, 2, 1000, pool, &k);
     ngx_mcp_profile_put(&zone, &key, 2, &k);
     ngx_mcp_profile_suspect(&zone, &key);
-    env_profile_get(&zone, &key, 2, 0, 1000, pool, &k);
+    ngx_mcp_profile_get(&zone, &key, 2, 1000, pool, &k);
     failed.status = 502;
     ngx_mcp_profile_fail(&zone, &key, 2, 1, &failed);
     env_time(ngx_current_msec + NGX_MCP_PROFILE_KEPT_AGE + 1);
-    env_profile_get(&zone, &key, 2, 0, 1000, pool, &k);
+    ngx_mcp_profile_get(&zone, &key, 2, 1000, pool, &k);
     ngx_mcp_profile_fail(&zone, &key, 2, 1, &failed);
     ngx_mcp_profile_back(&zone, &key);
-    ngx_mcp_profile_stored(&zone, &key, 0, pool, &k);
-    env_profile_get(&zone, &key, 3, 0, 1000, pool, &k);
+    ngx_mcp_profile_stored(&zone, &key, pool, &k);
+    ngx_mcp_profile_get(&zone, &key, 3, 1000, pool, &k);
     ngx_mcp_profile_fail(&zone, &key, 3, 0, &failed);
     ngx_mcp_profile_info(&zone, pool, &info);
 
