@@ -105,8 +105,10 @@ typedef struct {
     ngx_str_t                          method;
     ngx_str_t                          name;
     ngx_str_t                          request_id;
-    ngx_uint_t                         dots;   /* the values made a "." or ".."
-                                                  segment of a URI */
+    ngx_uint_t                         dots;   /* out: no request was sent,
+                                                  because these values made a
+                                                  "." or ".." segment in the
+                                                  URI */
 } ngx_http_mcp_scope_t;
 
 
@@ -143,10 +145,13 @@ struct ngx_http_mcp_exchange_s {
                                                        location */
     ngx_str_t                          args;
     ngx_uint_t                         method;      /* NGX_HTTP_POST, ... */
-    ngx_chain_t                       *request;     /* body, in memory */
-    size_t                             request_len; /* its length */
-    unsigned                           client_headers:1;  /* headers of r are
-                                                             passed on */
+    ngx_chain_t                       *request;     /* body to send, in memory
+                                                       */
+    size_t                             request_len; /* bytes of the body to
+                                                       send */
+    unsigned                           client_headers:1;  /* headers that r has
+                                                             received are sent
+                                                             to the upstream */
 
     /* headers to send, if not empty */
     ngx_str_t                          session_id;
@@ -184,9 +189,9 @@ struct ngx_http_mcp_exchange_s {
                                                        that is no message, or,
                                                        if quotes is set, of any
                                                        body */
-    ngx_mcp_json_t                    *scan;        /* members of the message,
-                                                       during message() and
-                                                       piece() */
+    ngx_mcp_json_t                    *scan;        /* spans of the message's
+                                                       members, during message()
+                                                       and piece() */
     ngx_mcp_sse_t                     *sse;         /* parser of an SSE stream,
                                                        with the last event id;
                                                        else NULL */
@@ -195,35 +200,44 @@ struct ngx_http_mcp_exchange_s {
 
     /* private */
     ngx_http_request_t                *sr;
-    ngx_pool_t                        *pool;        /* of the exchange */
-    ngx_chain_t                       *in;          /* received, not processed
-                                                       yet */
+    ngx_pool_t                        *pool;        /* pool of the exchange and
+                                                       of its subrequest */
+    ngx_chain_t                       *in;          /* buffers of the body that
+                                                       were received and not
+                                                       processed yet */
     ngx_chain_t                      **last_in;
-    ngx_event_t                        event;       /* posted; its timer checks
-                                                       both time-outs */
-    ngx_event_t                       *delay;       /* by limit_req; or NULL */
+    ngx_event_t                        event;       /* goes on in a later event
+                                                       loop if posted; its timer
+                                                       checks both time-outs */
+    ngx_event_t                       *delay;       /* timer of a delay by
+                                                       limit_req, or NULL */
     ngx_uint_t                         limit_req;   /* limit_req_status of the
+                                                       main request when the
+                                                       delay began */
+    ngx_uint_t                         limit_conn;  /* limit_conn_status of the
                                                        main request then */
-    ngx_uint_t                         limit_conn;  /* limit_conn_status,
-                                                       likewise */
     ngx_http_request_body_t            request_body;  /* of the subrequest */
     u_char                             length_text[NGX_SIZE_T_LEN];
     ngx_http_post_subrequest_t         post;
     ngx_http_handler_pt                content;     /* content handler of the
                                                        subrequest's location */
-    ngx_msec_t                         silence;     /* that is allowed, ms; 0:
-                                                       any */
+    ngx_msec_t                         silence;     /* longest silence that the
+                                                       timer allows, ms; 0: any
+                                                       */
     ngx_msec_t                         alive;       /* time of the last sign of
                                                        life */
     ngx_msec_t                         started;     /* time of the start */
     ngx_uint_t                         mode;        /* ngx_http_mcp_mode_e */
-    off_t                              length;      /* of the body, -1: not
-                                                       known */
-    size_t                             received;    /* bytes of the body so far
+    off_t                              length;      /* Content-Length of the
+                                                       response, -1: not known
                                                        */
-    u_char                            *text;        /* the gathered body, */
-    size_t                             len;         /* its length */
-    size_t                             size;        /* and its room */
+    size_t                             received;    /* bytes of the body that
+                                                       were received */
+    u_char                            *text;        /* body that is gathered, in
+                                                       r->pool */
+    size_t                             len;         /* bytes gathered in text */
+    size_t                             size;        /* bytes allocated for text
+                                                       */
     ngx_int_t                          rc;          /* result of the subrequest
                                                        */
     ngx_http_mcp_outcome_e             outcome;     /* for done(), if stop is
@@ -232,25 +246,28 @@ struct ngx_http_mcp_exchange_s {
     unsigned                           header:1;    /* the response's header
                                                        came */
     unsigned                           opened:1;    /* header() was called */
-    unsigned                           more:1;      /* more messages of the
-                                                       same array follow */
+    unsigned                           more:1;      /* the message is one of an
+                                                       array, and others of the
+                                                       array follow */
     unsigned                           delivered:1;  /* message() or piece()
                                                         was called */
     unsigned                           scanned:1;   /* the first buffer of "in"
                                                        was scanned */
-    unsigned                           last:1;      /* no more will come */
+    unsigned                           last:1;      /* the last buffer of the
+                                                       body was received */
     unsigned                           finished:1;  /* the body was processed
                                                        to its end */
-    unsigned                           refused:1;   /* the content type of the
-                                                       body is not accepted */
+    unsigned                           refused:1;   /* the body's content type
+                                                       is none of MCP's */
     unsigned                           keepalive:1;  /* TCP keep-alive of a
                                                         silent connection is
                                                         set */
-    unsigned                           left_out:1;  /* an event was left out;
-                                                       this is logged once */
-    unsigned                           held:1;      /* paused until it is
-                                                       resumed */
-    unsigned                           resumed:1;   /* go on after a pause */
+    unsigned                           left_out:1;  /* the log says that an
+                                                       event was ignored */
+    unsigned                           held:1;      /* the exchange is paused */
+    unsigned                           resumed:1;   /* the pause was ended, and
+                                                       event is posted to go on
+                                                       */
     unsigned                           read_timer:1;  /* the read timer of
                                                          nginx's upstream
                                                          measures the silence,
@@ -258,9 +275,10 @@ struct ngx_http_mcp_exchange_s {
                                                          exchange */
     unsigned                           ended:1;     /* the subrequest has ended
                                                        */
-    unsigned                           answered:1;  /* the rest is of no
-                                                       interest */
-    unsigned                           stop:1;      /* to be ended early */
+    unsigned                           answered:1;  /* the caller ignores the
+                                                       rest of the response */
+    unsigned                           stop:1;      /* event is posted to end
+                                                       the exchange early */
     unsigned                           done:1;      /* done() was called, or r
                                                        died */
 };

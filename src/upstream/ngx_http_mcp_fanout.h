@@ -30,9 +30,11 @@ struct ngx_http_mcp_fanout_s {
     ngx_str_t                         tenant;
     ngx_http_mcp_scope_t              scope;
     ngx_str_t                         body;
-    ngx_http_mcp_upstream_t          *only;      /* NULL: all upstreams */
-    ngx_uint_t                        serial;    /* of the upstream session of
-                                                    "only"; 0: any */
+    ngx_http_mcp_upstream_t          *only;      /* the upstream that gets the
+                                                    message; NULL: all */
+    ngx_uint_t                        serial;    /* serial of the only upstream
+                                                    session at "only" that gets
+                                                    the message; 0: any */
 
     /* an upstream sends a message in response; may be NULL */
     void                            (*message)(

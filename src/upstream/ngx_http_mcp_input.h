@@ -30,8 +30,8 @@ typedef struct {
     ngx_str_t                 params;       /* raw object, or empty */
     ngx_str_t                 answer;       /* raw result, or empty */
 
-    /* for use by the code that asks the client */
-    ngx_str_t                 id;
+    ngx_str_t                 id;           /* for the code that asks the
+                                               client */
 } ngx_http_mcp_input_request_t;
 
 

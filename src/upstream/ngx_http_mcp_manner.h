@@ -27,11 +27,12 @@ typedef enum {
     NGX_HTTP_MCP_LOST,
     NGX_HTTP_MCP_LOST_REFUSED,      /* lost, if the upstream answers with an
                                        error without an id */
-    NGX_HTTP_MCP_LOST_UNANSWERED    /* the same, or if it sends no message */
+    NGX_HTTP_MCP_LOST_UNANSWERED    /* lost, if the upstream answers with such
+                                       an error, or sends no message */
 } ngx_http_mcp_lost_e;
 
 
-/* why a GET stream could not be opened */
+/* why the upstream did not open the stream of a reader */
 
 typedef enum {
     NGX_HTTP_MCP_RETRY = 0,         /* another attempt may succeed */
@@ -94,22 +95,28 @@ struct ngx_http_mcp_manner_s {
     ngx_int_t   (*done)(ngx_http_mcp_upstream_request_t *ureq,
                     ngx_http_mcp_outcome_e outcome);
 
-    /* whether a status means that the session is lost (ngx_http_mcp_lost_e) */
+    /* what this status says of the session: ngx_http_mcp_lost_e */
     ngx_uint_t  (*lost)(ngx_http_mcp_upstream_request_t *ureq,
                     ngx_uint_t status);
 
     /*
      * Whether the first message of a response (text, scanned as ureq->x->scan)
-     * says so whatever the status is; text NULL: whether the text of a response
-     * without a message does.
+     * says that the session is lost, whatever the status is.  text NULL: the
+     * response has no message, and the beginning of its body (x->quote) counts.
      */
     ngx_uint_t  (*forgot)(ngx_http_mcp_upstream_request_t *ureq,
                     ngx_str_t *text);
 
-    /* forgets what open() made, as the upstream lost it; open() follows */
+    /*
+     * Forgets the session that open() found or made, because the upstream has
+     * lost it; open() is called again after that.
+     */
     void        (*heal)(ngx_http_mcp_upstream_request_t *ureq);
 
-    /* the request ends: lets others do what its open() has not finished */
+    /*
+     * The request ends: if it is making a session for several requests, another
+     * one of these may make the session from now on.
+     */
     void        (*release)(ngx_http_mcp_upstream_request_t *ureq);
 
     /*
@@ -120,9 +127,9 @@ struct ngx_http_mcp_manner_s {
     ngx_int_t   (*end)(ngx_http_mcp_upstream_request_t *ureq);
 
     /*
-     * Tells why the GET of a reader did not open a stream
-     * (ngx_http_mcp_refusal_e).  news: the last attempt ended in another way,
-     * so this one is logged.
+     * Tells why the request of a reader did not open a stream
+     * (ngx_http_mcp_refusal_e).  news: the attempt before ended in another way,
+     * so that this failure is to be logged.
      */
     ngx_uint_t  (*refused)(ngx_http_mcp_upstream_request_t *ureq,
                     ngx_http_mcp_outcome_e outcome, ngx_uint_t news);
@@ -159,7 +166,10 @@ struct ngx_http_mcp_manner_s {
 };
 
 
-/* in the order of probing, and NULL at the end; set before workers start */
+/*
+ * All manners, in the order in which an upstream is probed by them; the last
+ * pointer is NULL.  To be set before workers start.
+ */
 extern ngx_http_mcp_manner_t  **ngx_http_mcp_manners;
 
 extern ngx_http_mcp_manner_t  ngx_http_mcp_rpc;
@@ -178,15 +188,16 @@ ngx_http_mcp_manner_t *ngx_http_mcp_manner_of(ngx_uint_t kind,
     ngx_uint_t revision, ngx_uint_t stateful);
 
 /*
- * The manner by which an upstream is probed after this one (NULL: gives the
- * first one); NULL: no more.
+ * The manner by which an upstream is probed after it was probed by "manner", or
+ * the first one if "manner" is NULL.  NULL: there are no more.
  */
 ngx_http_mcp_manner_t *ngx_http_mcp_manner_next(ngx_http_mcp_upstream_t *u,
     ngx_http_mcp_manner_t *manner);
 
 /*
- * The manner that is configured, or that of the kind which this worker knows;
- * NULL: neither.
+ * The manner of the upstream's kind, which is configured or which this worker
+ * has noted.  NULL: the kind is neither configured nor noted.  stateful: the
+ * client has a session.
  */
 ngx_http_mcp_manner_t *ngx_http_mcp_manner(ngx_http_mcp_upstream_t *u,
     ngx_str_t *tenant, ngx_uint_t stateful);
@@ -201,8 +212,8 @@ ngx_uint_t ngx_http_mcp_updateless(ngx_http_mcp_upstream_t *u,
 
 
 /*
- * Functions for manners.  The first one continues the request at its step, the
- * second one ends it; ureq may be freed by both.
+ * Functions for manners.  ..._next() continues the request at its step, and
+ * ..._end() ends the request; ureq may be freed in both.
  */
 void ngx_http_mcp_upstream_request_next(ngx_http_mcp_upstream_request_t *ureq);
 void ngx_http_mcp_upstream_request_end(ngx_http_mcp_upstream_request_t *ureq,

@@ -44,13 +44,13 @@ ngx_int_t ngx_http_mcp_profile(ngx_http_mcp_upstream_t *u,
 ngx_int_t ngx_http_mcp_profile_stored(ngx_http_mcp_upstream_t *u,
     ngx_str_t *tenant, ngx_pool_t *pool, ngx_mcp_profile_t *profile);
 
-/* the same without notes: only reads the profile that the zone has */
+/* as ngx_http_mcp_profile_stored(), but this worker notes nothing */
 ngx_int_t ngx_http_mcp_profile_peek(ngx_http_mcp_upstream_t *u,
     ngx_str_t *tenant, ngx_pool_t *pool, ngx_mcp_profile_t *profile);
 
 /*
- * The manner that is configured, or that of the profile in the zone; NULL: not
- * known.
+ * The manner of the upstream's kind, which is configured, noted by this worker
+ * or in the profile that the zone has.  NULL: the kind is not known.
  */
 struct ngx_http_mcp_manner_s *ngx_http_mcp_profile_manner(
     ngx_http_mcp_upstream_t *u, ngx_str_t *tenant, ngx_uint_t stateful);
@@ -72,11 +72,14 @@ ngx_uint_t ngx_http_mcp_profile_is(ngx_http_mcp_upstream_t *u, ngx_str_t *key);
 void ngx_http_mcp_profile_stale(ngx_http_mcp_upstream_t *u,
     ngx_str_t *tenant, ngx_pool_t *pool);
 
-/* the same, because the upstream could not be reached */
+/*
+ * The upstream could not be reached: this worker notes that, and the next
+ * initialize of a client has the upstream probed again.
+ */
 void ngx_http_mcp_profile_away(ngx_http_mcp_upstream_t *u,
     ngx_str_t *tenant, ngx_pool_t *pool);
 
-/* the same, because requests waited in vain for an answer of the upstream */
+/* the same, but requests waited in vain for an answer of the upstream */
 void ngx_http_mcp_profile_silent(ngx_http_mcp_upstream_t *u,
     ngx_str_t *tenant, ngx_pool_t *pool);
 
@@ -134,19 +137,19 @@ struct ngx_http_mcp_probe_s {
                                                      latest */
     ngx_str_t                       wrong;        /* fault of the last answer,
                                                      or empty */
-    ngx_http_mcp_failure_t          failure;      /* the first one because of a
-                                                     missing method */
+    ngx_http_mcp_failure_t          failure;      /* the first failure because
+                                                     of a missing method */
 
-    /* about the last answer */
-    unsigned                        answered:1;   /* it was a result */
+    /* about the last answer of the upstream */
+    unsigned                        answered:1;   /* the answer was a result */
     unsigned                        absent:1;     /* the upstream lacks the
                                                      method */
-    unsigned                        error:1;      /* it was an error message,
-                                                     */
-    unsigned                        headers:1;    /* which says that headers do
-                                                     not match the message, */
-    unsigned                        again:1;      /* or asks for the version
-                                                     that was sent */
+    unsigned                        error:1;      /* the answer was an error
+                                                     message */
+    unsigned                        headers:1;    /* the error says that headers
+                                                     do not match the message */
+    unsigned                        again:1;      /* the error asks for the
+                                                     version that was sent */
 
     /* about the probe */
     unsigned                        repeated:1;   /* a request was repeated */
@@ -156,7 +159,8 @@ struct ngx_http_mcp_probe_s {
                                                      the upstream */
     unsigned                        away:1;       /* the upstream did not
                                                      answer the last request */
-    unsigned                        given_up:1;   /* left to other workers */
+    unsigned                        given_up:1;   /* other workers may probe
+                                                     instead */
 };
 
 
@@ -170,7 +174,7 @@ ngx_int_t ngx_http_mcp_probe_send(ngx_http_mcp_probe_t *probe,
  */
 ngx_int_t ngx_http_mcp_probe_next(ngx_http_mcp_probe_t *probe);
 
-/* whether the profile in the zone has this kind (ngx_mcp_profile_e) */
+/* whether the upstream's profile in the zone is of this ngx_mcp_profile_e */
 ngx_uint_t ngx_http_mcp_probe_was(ngx_http_mcp_probe_t *probe,
     ngx_uint_t what);
 

@@ -47,8 +47,10 @@ struct ngx_http_mcp_profiles_s {
 
     /* private */
     ngx_uint_t                    answered; /* an upstream has answered */
-    ngx_msec_t                    first;    /* time of the first answer */
-    ngx_msec_t                    start;    /* time of the start */
+    ngx_msec_t                    first;    /* time of the first answer of an
+                                               upstream */
+    ngx_msec_t                    start;    /* time at which the profiles were
+                                               asked for */
     ngx_event_t                   timer;
 };
 

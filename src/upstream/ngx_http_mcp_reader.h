@@ -55,12 +55,12 @@ typedef enum {
     NGX_HTTP_MCP_READER_KINDS
 } ngx_http_mcp_reader_kind_e;
 
-/* this worker's readers of a kind */
+/* the queue of this worker's readers of a kind (ngx_http_mcp_reader_kind_e) */
 #define ngx_http_mcp_reader_queue(zone, kind)                                 \
     ((ngx_queue_t *) (zone)->ctx[NGX_MCP_CTX_READERS] + (kind))
 
 
-/* a kind of readers: its handlers */
+/* a kind of readers: a table of handlers */
 
 struct ngx_http_mcp_reader_kind_s {
 
@@ -70,8 +70,9 @@ struct ngx_http_mcp_reader_kind_s {
     ngx_str_t                 name;
 
     /*
-     * The lease with this key is free: makes a reader from pool and sets its
-     * upstream and audience.  NULL: this worker does not claim the lease.
+     * The lease with this key is free.  Returns a reader that the handler has
+     * made from pool, with upstream and audience set.  NULL: this worker does
+     * not claim the lease.
      */
     ngx_http_mcp_reader_t  *(*create)(ngx_mcp_zone_t *zone, ngx_str_t *key,
                                 ngx_pool_t *pool);
@@ -95,8 +96,8 @@ struct ngx_http_mcp_reader_kind_s {
     void                    (*replaced)(ngx_http_mcp_reader_t *reader);
 
     /*
-     * Whether the stream is wanted; asked before each attempt.  This and the
-     * handlers below may be NULL, unless they say otherwise.
+     * Whether anybody needs the stream; called before each attempt.  This
+     * handler and those below may be NULL, unless their comments say otherwise.
      */
     ngx_uint_t              (*wanted)(ngx_http_mcp_reader_t *reader);
 
@@ -165,13 +166,15 @@ struct ngx_http_mcp_reader_kind_s {
 };
 
 
-/* the hash of a message that the two streams of an overlap may both send */
+/* a message that the two streams of an overlap may both send */
 
 #define NGX_HTTP_MCP_READER_REPEATS  64
 
 typedef struct {
-    uint64_t                     text;
-    uint32_t                     reads[2];     /* from the older, newer one */
+    uint64_t                     text;         /* hash of the message */
+    uint32_t                     reads[2];     /* number of times that the older
+                                                  and the newer stream sent the
+                                                  message */
 } ngx_http_mcp_reader_repeat_t;
 
 
@@ -183,33 +186,36 @@ struct ngx_http_mcp_reader_s {
     ngx_http_mcp_upstream_t     *upstream;
     ngx_http_mcp_audience_t      audience;
     ngx_mcp_ref_t                owner;     /* owner of the upstream session */
-    ngx_http_headers_in_t       *headers;   /* headers that cross, or NULL */
+    ngx_http_headers_in_t       *headers;   /* headers of a client that are sent
+                                               to the upstream, or NULL */
 
     /* out */
     ngx_mcp_lease_t                   lease;
     ngx_str_t                         key;
     ngx_http_mcp_upstream_request_t  *ureq;    /* the attempt under way */
-    ngx_uint_t                        serial;  /* of the session of the stream,
-                                                  0: none */
+    ngx_uint_t                        serial;  /* serial of the upstream session
+                                                  of the stream, 0: none */
     ngx_str_t                    id;           /* last event id */
-    ngx_uint_t                   failure;      /* result of the last attempt, or
-                                                  0 */
-    unsigned                     up:1;         /* an open stream */
-    unsigned                     resumed:1;    /* a stream that goes on behind
-                                                  the last event id */
+    ngx_uint_t                   failure;      /* outcome and HTTP status of the
+                                                  last attempt, if it failed;
+                                                  else 0 */
+    unsigned                     up:1;         /* the stream is open */
+    unsigned                     resumed:1;    /* the stream goes on behind the
+                                                  last event id */
     unsigned                     replaced:1;   /* a newer worker takes over */
-    unsigned                     stays:1;      /* in: a worker that quits reads
-                                                  while it is wanted, as nobody
-                                                  can take over */
+    unsigned                     stays:1;      /* in: no other worker can take
+                                                  over: one that quits reads on
+                                                  while the stream is wanted */
 
     /* private */
     ngx_queue_t                  queue;
     uint32_t                     hash;      /* hash of the key */
-    ngx_uint_t                   noted_serial;  /* serial in the lease */
+    ngx_uint_t                   noted_serial;  /* serial that the lease's note
+                                                   has */
     ngx_http_mcp_backoff_t       backoff;
     ngx_msec_t                   not_before;  /* the end of the pause that a
                                                  Retry-After asked for */
-    ngx_uint_t                   conflicts; /* number in a row */
+    ngx_uint_t                   conflicts; /* number of conflicts in a row */
     ngx_msec_t                   since;     /* time at which the stream
                                                opened */
     ngx_event_t                  tick;
@@ -217,24 +223,32 @@ struct ngx_http_mcp_reader_s {
     ngx_event_t                  takeover;  /* timer that keeps a quitting
                                                worker */
 
-    /* one stream replaces another */
-    ngx_http_mcp_upstream_request_t  *next;    /* attempt of the new stream */
-    ngx_http_mcp_upstream_request_t  *old;     /* stream that is still read
-                                                for a while */
-    ngx_event_t                  replace;      /* timer of the next attempt */
+    /* a new stream replaces the present one */
+    ngx_http_mcp_upstream_request_t  *next;    /* request that opens the new
+                                                  stream, or NULL */
+    ngx_http_mcp_upstream_request_t  *old;     /* replaced stream, which is read
+                                                  for a while; or NULL */
+    ngx_event_t                  replace;      /* timer of the next attempt to
+                                                  replace the stream */
     ngx_event_t                  overlap;      /* timer that ends "old" */
-    ngx_http_mcp_backoff_t       replacing;
-    ngx_http_mcp_reader_repeat_t *repeats;     /* messages of an overlap */
-    ngx_uint_t                   nrepeats;
-    u_char                       id_buf[NGX_MCP_LEASE_ID_MAX];
-    unsigned                     leased:1;
-    unsigned                     lease_lost:1;
-    unsigned                     received:1;  /* an event came on this stream */
+    ngx_http_mcp_backoff_t       replacing;    /* pauses between the attempts to
+                                                  replace the stream */
+    ngx_http_mcp_reader_repeat_t *repeats;     /* messages that were received in
+                                                  the overlap */
+    ngx_uint_t                   nrepeats;     /* number of repeats */
+    u_char                       id_buf[NGX_MCP_LEASE_ID_MAX];  /* of id */
+    unsigned                     leased:1;     /* the reader has a lease */
+    unsigned                     lease_lost:1;  /* another worker has the lease,
+                                                   and the reader will end */
+    unsigned                     received:1;   /* an event came on the stream */
     unsigned                     id_refused:1;  /* the upstream refused the last
-                                                event id */
-    unsigned                     conflict:1;
-    unsigned                     session_kept:1;  /* another session did not
-                                                  help */
+                                                   event id */
+    unsigned                     conflict:1;   /* the last attempt failed, as
+                                                  the upstream session has
+                                                  another stream */
+    unsigned                     session_kept:1;  /* a new upstream session did
+                                                     not help, and no other one
+                                                     is made */
 };
 
 

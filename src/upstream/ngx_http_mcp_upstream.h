@@ -27,7 +27,7 @@
 /* the configured kind of an upstream */
 
 typedef enum {
-    NGX_HTTP_MCP_AUTO = 0,      /* it is probed */
+    NGX_HTTP_MCP_AUTO = 0,      /* a probe finds out the kind */
     NGX_HTTP_MCP_RPC,
     NGX_HTTP_MCP_LEGACY,
     NGX_HTTP_MCP_MODERN,
@@ -46,14 +46,15 @@ typedef enum {
 
 typedef struct {
     ngx_uint_t                        away;     /* the upstream did not answer
-                                                   last */
+                                                   the last request */
     ngx_msec_t                        silent;   /* time at which a request had
-                                                   waited in vain for it; or 0
-                                                   */
+                                                   waited in vain for an answer
+                                                   of the upstream; or 0 */
 } ngx_http_mcp_health_t;
 
 typedef struct {
-    ngx_uint_t                        what;     /* ngx_mcp_profile_e */
+    ngx_uint_t                        what;     /* kind of the upstream:
+                                                   ngx_mcp_profile_e */
     ngx_http_mcp_health_t             health;
     ngx_uint_t                        used;     /* worker->used at the last use
                                                    */
@@ -83,7 +84,8 @@ typedef struct {
                                                       GET stream; or 0 */
     ngx_queue_t                       tools;       /* records of tenants
                                                       (ngx_http_mcp_tools.h) */
-    ngx_uint_t                        ntools;      /* their number */
+    ngx_uint_t                        ntools;      /* number of records in
+                                                      tools */
     ngx_mcp_metric_t                  metric;
 } ngx_http_mcp_upstream_worker_t;
 
@@ -112,12 +114,13 @@ struct ngx_http_mcp_upstream_s {
     ngx_str_t                         endpoint;
     ngx_http_conf_ctx_t              *conf_ctx; /* of the endpoint */
     uint64_t                          epoch;    /* of the configuration */
-    ngx_msec_t                        timeout;  /* longest silence, ms; 0: any
-                                                   */
-    ngx_msec_t                        silence;  /* the same while a client
-                                                   waits */
-    ngx_msec_t                        total;    /* longest time in all, ms; 0:
-                                                   any */
+    ngx_msec_t                        timeout;  /* longest silence of an
+                                                   exchange, ms; 0: any */
+    ngx_msec_t                        silence;  /* longest silence of an
+                                                   exchange for whose answer a
+                                                   client waits, ms; 0: any */
+    ngx_msec_t                        total;    /* longest time of an exchange
+                                                   in all, ms; 0: any */
     size_t                            limit;    /* mcp_message_limit */
 
     ngx_uint_t                        listless; /* an upstream of kind rpc may
@@ -127,7 +130,7 @@ struct ngx_http_mcp_upstream_s {
 };
 
 
-/* the client or clients for whom a request is made when no client waits */
+/* the clients for whom a background request is made */
 
 typedef struct {
     ngx_str_t                         tenant;
@@ -144,9 +147,9 @@ typedef ngx_http_request_t *(*ngx_http_mcp_background_pt)(
     ngx_http_conf_ctx_t *conf, ngx_http_mcp_audience_t *audience);
 
 /*
- * Makes variables of the request have the values of this scope, or, if scope
- * is NULL, those of the request itself.  encoded: they are percent-encoded for
- * a URI.
+ * Lets $mcp_method, $mcp_name and $mcp_request_id of the request have the
+ * values of this scope, or, if scope is NULL, those of the request itself.
+ * encoded: the values are percent-encoded for a URI.
  */
 typedef void (*ngx_http_mcp_scope_pt)(ngx_http_request_t *r,
     ngx_http_mcp_scope_t *scope, ngx_uint_t encoded);
@@ -168,15 +171,15 @@ ngx_int_t ngx_http_mcp_uncached_value(ngx_http_request_t *r,
 
 /*
  * Writes to dst (36 bytes) the value of $mcp_session_id for the shared
- * upstream session of an audience.  It is always the same, so that a hash of
- * it leads to the same server again.
+ * upstream session of an audience.  The value is the same each time, so that
+ * its hash leads to the same server again.
  */
 void ngx_http_mcp_stable_id(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
     ngx_str_t *list_key, u_char *dst);
 
 /*
- * The time for initialize of an upstream, ms, unless mcp_upstream_timeout is
- * less.
+ * ms; the longest time of an initialize that the module sends to an upstream,
+ * unless mcp_upstream_timeout is less
  */
 #define NGX_HTTP_MCP_INITIALIZE_TIME  30000
 
@@ -199,8 +202,9 @@ ngx_http_mcp_exchange_t *ngx_http_mcp_upstream_exchange(ngx_http_request_t *r,
     ngx_http_mcp_upstream_t *u, ngx_http_mcp_scope_t *scope);
 
 /*
- * Sets the headers of a message in the legacy upstream session with this id,
- * empty if it has none, which has to live as long as x->r.
+ * Sets the headers of a message in a legacy upstream session.  id: the id of
+ * the session, which has to live as long as x->r, or empty if the session has
+ * none.
  */
 void ngx_http_mcp_upstream_in_session(ngx_http_mcp_exchange_t *x,
     ngx_str_t *id, ngx_uint_t revision);
@@ -225,19 +229,22 @@ ngx_http_mcp_exchange_t *ngx_http_mcp_background_exchange(
     ngx_http_mcp_upstream_t *u, ngx_http_mcp_audience_t *audience,
     ngx_http_headers_in_t *headers, ngx_str_t *method);
 
-/* the same for a message in the upstream session with this id (copied) */
+/*
+ * Makes a background request and an exchange on it, for a message in the
+ * upstream session with this id (copied); else as the function above.
+ */
 ngx_http_mcp_exchange_t *ngx_http_mcp_background_session(
     ngx_http_mcp_upstream_t *u, ngx_http_mcp_audience_t *audience,
     ngx_http_headers_in_t *headers, ngx_str_t *id, ngx_uint_t revision);
 
 /*
- * Starts such an exchange, with this text as its body unless NULL.  NGX_OK;
- * NGX_ERROR: the request was closed.
+ * Starts an exchange that one of the two functions above has made.  text: the
+ * body, or NULL.  NGX_OK; NGX_ERROR: the background request was closed.
  */
 ngx_int_t ngx_http_mcp_background_send(ngx_http_mcp_exchange_t *x,
     ngx_str_t *text);
 
-/* copies a string to pool; NGX_OK or NGX_ERROR */
+/* makes *to a copy of *from in pool; NGX_OK or NGX_ERROR */
 ngx_int_t ngx_http_mcp_string_copy(ngx_pool_t *pool, ngx_str_t *to,
     ngx_str_t *from);
 
@@ -255,8 +262,8 @@ ngx_http_mcp_upstream_tenant_t *ngx_http_mcp_upstream_tenant(
     ngx_http_mcp_upstream_t *u, ngx_str_t *tenant);
 
 /*
- * Whether the upstream answers for this tenant, as far as this worker knows:
- * reads or sets this.
+ * The health of the upstream for this tenant, as far as this worker knows.  The
+ * structure may be overwritten when the next tenant is looked up.
  */
 ngx_http_mcp_health_t *ngx_http_mcp_upstream_health(
     ngx_http_mcp_upstream_t *u, ngx_str_t *tenant);
@@ -276,8 +283,9 @@ void ngx_http_mcp_upstream_set_health(ngx_http_mcp_upstream_t *u,
     ngx_http_mcp_upstream_set_health(u, tenant, 0, 0)
 
 /*
- * Whether to log at level error that the upstream refused a client's
- * initialize: not too often.  The function notes the time.
+ * Whether the log may say at level error that the upstream refused a client's
+ * initialize.  1: it may, and the function notes the time; 0: the log has said
+ * so shortly before.
  */
 ngx_uint_t ngx_http_mcp_upstream_log_refusal(ngx_http_mcp_upstream_t *u);
 

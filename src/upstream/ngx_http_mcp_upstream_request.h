@@ -48,18 +48,18 @@ struct ngx_http_mcp_upstream_request_s {
                                                      session: a client's
                                                      session or a shared
                                                      upstream session */
-    ngx_mcp_ref_t                     call;       /* call to wake when another
-                                                     request has made the
-                                                     upstream session, or block
-                                                     0 */
+    ngx_mcp_ref_t                     call;       /* call that is woken when
+                                                     another request has made
+                                                     the upstream session; block
+                                                     0: none */
     ngx_str_t                         tenant;
     ngx_str_t                         capabilities;  /* declared in a shared
                                                      upstream session; raw, or
                                                      empty */
 
-    /* of a client without a session: raw clientInfo, and level of logs */
-    ngx_str_t                         client;
-    ngx_uint_t                        level;
+    /* what a client without a session says with each request */
+    ngx_str_t                         client;     /* raw clientInfo */
+    ngx_uint_t                        level;      /* log level */
 
     /*
      * For a caller without a session: writes its principal to *key, in
@@ -85,12 +85,14 @@ struct ngx_http_mcp_upstream_request_s {
      */
     ngx_int_t (*ready)(ngx_http_mcp_upstream_request_t *ureq);
 
-    ngx_http_mcp_scope_t              scope;      /* of the message */
-    ngx_str_t                         body;
+    ngx_http_mcp_scope_t              scope;      /* variables of the message */
+    ngx_str_t                         body;       /* the message */
     unsigned                          stateful:1; /* the client has a session
                                                      */
-    unsigned                          existing:1; /* NGX_DECLINED if there is
-                                                     no upstream session yet */
+    unsigned                          existing:1; /* the message is sent in an
+                                                     upstream session that
+                                                     exists already, or not at
+                                                     all */
     unsigned                          session_only:1; /* if the upstream keeps
                                                      no sessions, the message
                                                      is not sent, and done()
@@ -102,8 +104,8 @@ struct ngx_http_mcp_upstream_request_s {
                                                      module did not make */
     unsigned                          get_stream:1; /* opens the upstream's GET
                                                      stream once; no body */
-    ngx_str_t                         last_event_id;  /* to be sent with that
-                                                     GET */
+    ngx_str_t                         last_event_id;  /* Last-Event-ID of the
+                                                     GET, or empty */
     ngx_uint_t                        serial;     /* of the upstream session
                                                      that last_event_id or
                                                      existing is about; 0: any
@@ -138,7 +140,10 @@ struct ngx_http_mcp_upstream_request_s {
     /* the stream ended early, and is resumed in a while; may be NULL */
     void      (*interrupted)(ngx_http_mcp_upstream_request_t *ureq);
 
-    /* as in ngx_http_mcp_exchange.h; message and piece may be NULL */
+    /*
+     * Handlers of the exchange that sends the message, as those of
+     * ngx_http_mcp_exchange.h; message and piece may be NULL.
+     */
     void      (*message)(ngx_http_mcp_upstream_request_t *ureq,
                   ngx_str_t *text);
     ngx_int_t (*piece)(ngx_http_mcp_upstream_request_t *ureq,
@@ -152,7 +157,8 @@ struct ngx_http_mcp_upstream_request_s {
     void                             *data;
 
     /* out */
-    ngx_http_mcp_exchange_t          *x;
+    ngx_http_mcp_exchange_t          *x;          /* the last exchange, or NULL
+                                                     */
     ngx_uint_t                        sessionless;  /* the upstream keeps no
                                                      sessions */
     ngx_str_t                         kind;       /* raw resultType of an
@@ -161,29 +167,32 @@ struct ngx_http_mcp_upstream_request_s {
     ngx_mcp_hint_t                    hint;       /* ttlMs, cacheScope of the
                                                      result */
 
-    /* if there is no profile: HTTP status and sentence for clients */
-    ngx_uint_t                        status;
-    ngx_str_t                         why;
+    /* set if the upstream has no profile */
+    ngx_uint_t                        status;     /* HTTP status for clients */
+    ngx_str_t                         why;        /* sentence for clients */
 
-    const char                       *refused;    /* a sentence for clients, if
-                                                     the message cannot be sent
-                                                     to the upstream */
+    const char                       *refused;    /* sentence for clients that
+                                                     says why the message cannot
+                                                     be sent, or NULL */
     ngx_str_t                         acknowledged;  /* for stream_opened():
-                                                     raw URIs of filter() that
-                                                     the upstream has accepted,
-                                                     or empty */
+                                                     raw array of those URIs of
+                                                     filter() that the upstream
+                                                     has accepted, or empty */
     ngx_mcp_upstream_session_t       *us;         /* the upstream session, or
                                                      NULL */
 
     /* for a caller without a session */
     ngx_str_t                         session;    /* $mcp_session_id */
-    ngx_str_t                         share;      /* key of the account that
-                                                     pays */
-    ngx_str_t                         sent_id;    /* raw id and progress token
-                                                     that replace own_id and
-                                                     own_token */
-    ngx_str_t                         own_id;
-    ngx_str_t                         own_token;
+    ngx_str_t                         share;      /* key of the account to
+                                                     which the session at the
+                                                     upstream counts */
+    ngx_str_t                         sent_id;    /* raw id that the upstream
+                                                     gets, also as the progress
+                                                     token; or empty */
+    ngx_str_t                         own_id;     /* raw id of the caller, or
+                                                     empty */
+    ngx_str_t                         own_token;  /* raw progress token of the
+                                                     caller, or empty */
 
     /* private */
     ngx_http_mcp_manner_t            *manner;
@@ -191,35 +200,44 @@ struct ngx_http_mcp_upstream_request_s {
                                                      open() */
     void                             *own;        /* other data of the manner
                                                      */
-    ngx_uint_t                        step;
-    ngx_uint_t                        resumes;    /* number of resumptions */
+    ngx_uint_t                        step;       /* step that is done now or
+                                                     next */
+    ngx_uint_t                        resumes;    /* number of times that the
+                                                     stream was resumed */
     ngx_http_mcp_waiter_t             waiter;
     ngx_event_t                       event;
-    ngx_str_t                         room;       /* memory for messages that
-                                                     are changed */
+    ngx_str_t                         room;       /* memory in r->pool for the
+                                                     message whose id or token
+                                                     was replaced last */
     ngx_event_t                      *keep;       /* timer that keeps the
                                                      shared upstream session;
                                                      or NULL */
-    ngx_http_mcp_outcome_e            outcome;    /* if end_posted is set */
-    unsigned                          end_posted:1;  /* ends in a later event
-                                                        */
-    unsigned                          closed:1;   /* r is about to be freed */
-    unsigned                          end_pending:1;  /* before, the manner's
-                                                     end() is called again */
-    unsigned                          healed:1;
+    ngx_http_mcp_outcome_e            outcome;    /* for done(), if end_posted
+                                                     is set */
+    unsigned                          end_posted:1;  /* event has a timer that
+                                                     ends the request */
+    unsigned                          closed:1;   /* r is about to be freed; no
+                                                     handler is called */
+    unsigned                          end_pending:1;  /* the manner's end() is
+                                                     called once more before r
+                                                     is freed */
+    unsigned                          healed:1;   /* the request was begun again
+                                                     */
     unsigned                          lost:1;     /* the upstream has lost the
                                                      session of open() */
     unsigned                          newer:1;    /* the upstream now is of a
                                                      revision without sessions
                                                      */
-    unsigned                          aborted:1;
-    unsigned                          asking:1;   /* waits for input */
+    unsigned                          aborted:1;  /* ..._request_abort() was
+                                                     called */
+    unsigned                          asking:1;   /* the request waits for input
+                                                     of the client */
     unsigned                          received:1; /* a message was received */
-    unsigned                          examined:1; /* the first message, for
+    unsigned                          examined:1; /* the first message was asked
                                                      whether it sets "lost" */
     unsigned                          unsure:1;   /* the upstream may be of
-                                                     another kind: it did not
-                                                     answer last */
+                                                     another kind now, because
+                                                     it did not answer last */
 };
 
 
@@ -231,7 +249,10 @@ struct ngx_http_mcp_upstream_request_s {
 ngx_int_t ngx_http_mcp_upstream_request_start(
     ngx_http_mcp_upstream_request_t *ureq);
 
-/* the call ureq->call was woken with NGX_MCP_WAKE_UPSTREAM_SESSION */
+/*
+ * To be called when the call ureq->call was woken with
+ * NGX_MCP_WAKE_UPSTREAM_SESSION: the request looks for its session again.
+ */
 void ngx_http_mcp_upstream_request_wake(ngx_http_mcp_upstream_request_t *ureq);
 
 /*
@@ -253,8 +274,8 @@ void ngx_http_mcp_upstream_request_cleanup(
 
 
 /*
- * The function lost() for manners without sessions: the upstream may have
- * become a server that wants a session.
+ * lost() of a manner whose upstreams keep no sessions: status 400 may mean that
+ * the upstream has become a server that wants a session.
  */
 ngx_uint_t ngx_http_mcp_upstream_request_refused(
     ngx_http_mcp_upstream_request_t *ureq, ngx_uint_t status);
