@@ -49,7 +49,7 @@ ngx_http_mcp_access(ngx_conf_t *cf, void **loc_conf, void **outer)
 
     if (module) {
 
-        /* its configuration begins with the URI */
+        /* the configuration of nginx's module begins with the URI */
 
         uri = loc_conf[module->ctx_index];
         other = outer ? outer[module->ctx_index] : NULL;
@@ -78,7 +78,7 @@ ngx_http_mcp_access_module(ngx_conf_t *cf, const char *name)
 }
 
 
-/* the configuration consists of a list of rules for each address family */
+/* the module's configuration is one list of rules for each address family */
 
 static ngx_uint_t
 ngx_http_mcp_access_rules(void *conf, void *outer)
@@ -108,7 +108,7 @@ ngx_http_mcp_access_rules(void *conf, void *outer)
 }
 
 
-/* NULL also if the realm is "off" */
+/* the realm is also NULL for "auth_basic off" */
 
 static ngx_http_complex_value_t *
 ngx_http_mcp_access_realm(ngx_module_t *module, void *conf)

@@ -70,7 +70,7 @@ ngx_http_mcp_adapt_content(ngx_http_request_t *sr)
         return rc;
     }
 
-    /* "proxy_redirect" would change the place that the log tells */
+    /* "proxy_redirect" would change the "Location" that the log quotes */
 
     u->rewrite_redirect = NULL;
 
@@ -93,7 +93,7 @@ ngx_http_mcp_adapt_content(ngx_http_request_t *sr)
         return rc;
     }
 
-    /* without memory nginx's own read time-out holds */
+    /* if there is no memory, nginx's own read time-out stays */
 
     (void) ngx_http_mcp_adapt_patience(x, sr);
 

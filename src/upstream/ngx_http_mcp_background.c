@@ -14,11 +14,12 @@
 
 
 typedef struct {
-    ngx_http_connection_t       http;       /* has to be the first */
+    ngx_http_connection_t       http;       /* has to be the first member */
     ngx_http_request_t         *request;
     ngx_http_mcp_server_t      *server;
-    ngx_event_t                 close;      /* posted */
-    ngx_uint_t                  stays;      /* a quitting worker waits */
+    ngx_event_t                 close;      /* posted to end the request */
+    ngx_uint_t                  stays;      /* a worker that quits waits for the
+                                               end of the request */
 
     struct sockaddr_in          sockaddr;
     ngx_http_log_ctx_t          ctx;
@@ -40,12 +41,14 @@ static u_char *ngx_http_mcp_background_log_error(ngx_log_t *log, u_char *buf,
 
 
 /*
- * Variables that tell of TLS, and nginx's handlers, which ask the connection.
+ * Variables that tell whether the client uses TLS. nginx's handlers, which are
+ * kept here, look at the connection.
  */
 
 static struct {
     ngx_str_t                   name;
-    ngx_str_t                   value;      /* if the server speaks TLS */
+    ngx_str_t                   value;      /* value of the variable if the
+                                               server speaks TLS */
     ngx_http_get_variable_pt    get_handler;
     uintptr_t                   data;
 } ngx_http_mcp_background_tls[] = {
@@ -439,7 +442,7 @@ ngx_http_mcp_background_read(ngx_event_t *rev)
 
     c->close = 0;
 
-    /* a posted event may come too late: the worker is about to exit */
+    /* the worker is about to exit, and would not run a posted event any more */
 
     if (bg->stays && !c->error && !bg->close.posted) {
         return;
@@ -458,7 +461,7 @@ ngx_http_mcp_background_write(ngx_event_t *wev)
 
     if (wev->timedout) {
 
-        /* a delay has ended */
+        /* the delay of a subrequest by limit_req has ended */
 
         wev->delayed = 0;
         wev->timedout = 0;

@@ -10,7 +10,7 @@
 #include "ngx_http_mcp_capture.h"
 
 
-/* messages that are taken from an array: all of them in one turn */
+/* messages of one array, at most: they are all processed in one turn */
 #define NGX_HTTP_MCP_CAPTURE_ARRAY  128
 
 
@@ -430,7 +430,10 @@ ngx_http_mcp_capture_drop(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
         ngx_http_mcp_capture_log_type(x, x->sr);
     }
 
-    /* a short rest is read, so that the connection can be used again */
+    /*
+     * A body that is not much longer is read to its end, so that the connection
+     * can be used again.
+     */
 
     if (x->received > NGX_HTTP_MCP_WHOLE) {
 
@@ -461,7 +464,7 @@ ngx_http_mcp_capture_gather(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
     if (x->len == 0 && b->last - b->pos >= 3
         && ngx_memcmp(b->pos, "\xef\xbb\xbf", 3) == 0)
     {
-        /* a byte order mark, which is not JSON's */
+        /* skips a byte order mark, which JSON does not have */
 
         mark = 3;
         b->pos += mark;
@@ -504,7 +507,10 @@ ngx_http_mcp_capture_gather(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
     if (x->len == 0 && x->length == (off_t) (size + mark)
         && ngx_http_mcp_capture_unbuffered(x->sr))
     {
-        /* the buffer has the whole body, and may be written to */
+        /*
+         * The buffer has the whole body, and handlers may change the text in
+         * it.
+         */
 
         text.len = size;
         text.data = b->pos;
@@ -639,7 +645,7 @@ ngx_http_mcp_capture_pass(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
 }
 
 
-/* takes the next event from b, if b has the rest of it */
+/* takes the next event of the stream from b, if the event ends in b */
 
 static void
 ngx_http_mcp_capture_parse(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
@@ -734,7 +740,7 @@ ngx_http_mcp_capture_no_message(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
 }
 
 
-/* takes the next line from b, if b has the rest of it */
+/* takes the next line from b, if the line ends in b */
 
 static void
 ngx_http_mcp_capture_split(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
@@ -774,8 +780,8 @@ ngx_http_mcp_capture_skipped(ngx_http_mcp_exchange_t *x, ngx_uint_t skipped)
 
 
 /*
- * If the request's id was a number and the answer has it as a string ("7") or
- * as a fraction (7.0), makes it the same number again.
+ * If the request's id is a number, and the answer has this number as a string
+ * ("7") or with a fraction (7.0), gives the answer the request's id.
  */
 
 static void
@@ -921,7 +927,9 @@ ngx_http_mcp_capture_array(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
 
         x->more = (i < n);
 
-        /* cannot fail: the element is a part of a valid text */
+        /*
+         * The scan cannot fail, because the element is a part of a valid text.
+         */
 
         (void) ngx_mcp_json_scan(x->scan, &message);
 
@@ -949,8 +957,8 @@ ngx_http_mcp_capture_deliver(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
 
 
 /*
- * An error without an id is of the request that is answered, if the upstream
- * could not or would not read that far.
+ * Keeps the error of an error message without an id.  The upstream means the
+ * request of the exchange: it could not or would not read the id.
  */
 
 static void

@@ -17,13 +17,15 @@
 
 
 typedef struct {
-    void                 **loc_conf;        /* of the http block */
+    void                 **loc_conf;        /* configurations of all modules in
+                                               the http block */
 } ngx_http_mcp_defaults_main_conf_t;
 
 
 typedef struct {
-    ngx_str_t                  uri;         /* without arguments */
-    ngx_str_t                  directive;   /* directive that names uri */
+    ngx_str_t                  uri;         /* URI without arguments */
+    ngx_str_t                  directive;   /* name of the directive that names
+                                               uri */
     u_char                    *file;
     ngx_uint_t                 line;
     ngx_http_core_loc_conf_t  *location;

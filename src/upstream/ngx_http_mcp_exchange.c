@@ -57,7 +57,7 @@ static void ngx_http_mcp_exchange_release(ngx_http_mcp_exchange_t *x);
 static void ngx_http_mcp_exchange_cleanup(void *data);
 
 
-/* whether the time-out of silence applies */
+/* whether the upstream may be silent for x->silence only */
 
 #define ngx_http_mcp_exchange_counts_silence(x)                               \
     ((x)->silence && !(x)->held && !(x)->read_timer && !(x)->ended)
@@ -174,7 +174,7 @@ ngx_http_mcp_exchange_start(ngx_http_mcp_exchange_t *x)
 
     x->request_body.bufs = x->request;
 
-    /* other values cached for r may differ from what the subrequest sees */
+    /* the subrequest may see other values than those that r has cached */
 
     variables = ngx_http_mcp_handed_variables(r);
     if (variables == NULL) {
@@ -260,7 +260,7 @@ ngx_http_mcp_exchange_method(ngx_http_mcp_exchange_t *x)
 
     if (ngx_http_mcp_is_background(x->r)) {
 
-        /* $request_method is that of the main request */
+        /* nginx takes $request_method from the main request */
 
         x->r->method = x->sr->method;
         x->r->method_name = x->sr->method_name;
@@ -305,7 +305,9 @@ ngx_http_mcp_exchange_answered(ngx_http_mcp_exchange_t *x)
 
     x->total = ngx_current_msec - x->started + NGX_HTTP_MCP_EXCHANGE_REST;
 
-    /* the end may have come with the answer: a later event looks */
+    /*
+     * The response may have ended with the answer; exchange_run() checks this.
+     */
 
     ngx_post_event(&x->event, &ngx_posted_events);
 }
@@ -335,7 +337,7 @@ ngx_http_mcp_exchange_resume(ngx_http_mcp_exchange_t *x)
 
     ngx_http_mcp_exchange_alive(x);
 
-    /* goes on in the next turn of the event loop: others come before */
+    /* goes on in the next turn of the event loop, after the other events */
 
     ngx_post_event(&x->event, &ngx_posted_next_events);
 }
@@ -421,7 +423,7 @@ ngx_http_mcp_exchange_header_filter(ngx_http_request_t *r)
         return NGX_DECLINED;
     }
 
-    /* else log lines of the module would say what nginx did before */
+    /* without this, log lines of the module would tell what nginx did before */
 
     r->connection->log->action = NULL;
 
@@ -486,7 +488,7 @@ ngx_http_mcp_exchange_finished(ngx_http_request_t *sr, void *data,
 
     if (x->header && !x->last) {
 
-        /* complete by its length, or made by a handler that says no end */
+        /* the body has its full length, or its handler marks no last buffer */
 
         if ((x->length >= 0 && x->received >= (size_t) x->length)
             || sr->header_only
@@ -698,7 +700,7 @@ ngx_http_mcp_exchange_run(ngx_http_mcp_exchange_t *x)
         if (!x->stop && !x->held && !x->ended && x->header
             && ngx_http_mcp_capture_unbuffered(sr))
         {
-            /* reads on; r may have been freed after this */
+            /* nginx reads on in this handler, which may free r */
 
             ngx_http_set_log_request(sr->connection->log, sr);
             sr->write_event_handler(sr);
@@ -712,7 +714,7 @@ ngx_http_mcp_exchange_run(ngx_http_mcp_exchange_t *x)
 
     if (x->stop) {
 
-        /* the subrequest may be the last that keeps r */
+        /* keeps r, which may be freed together with the subrequest */
 
         r->main->count++;
 
@@ -725,7 +727,7 @@ ngx_http_mcp_exchange_run(ngx_http_mcp_exchange_t *x)
 
     if (x->ended && !x->held && x->in == NULL) {
 
-        /* another subrequest may have used the log since */
+        /* another subrequest may have changed the log since */
 
         ngx_http_set_log_request(r->connection->log, x->sr);
         r->connection->log->action = NULL;
@@ -826,7 +828,7 @@ ngx_http_mcp_exchange_kill(ngx_http_mcp_exchange_t *x)
 
     if (sr->write_event_handler == ngx_http_mcp_exchange_enter) {
 
-        /* posted, but it has not run yet */
+        /* the subrequest was posted, and has not run yet */
 
         sr->write_event_handler = ngx_http_mcp_exchange_drop;
         return;
@@ -839,7 +841,10 @@ ngx_http_mcp_exchange_kill(ngx_http_mcp_exchange_t *x)
         return;
     }
 
-    /* without an upstream module the subrequest runs to its end, ignored */
+    /*
+     * A subrequest without an upstream module cannot be stopped: its response
+     * is ignored.
+     */
 
     if (ngx_http_mcp_capture_live(sr)) {
         ngx_http_set_log_request(sr->connection->log, sr);
@@ -859,7 +864,7 @@ ngx_http_mcp_exchange_drop(ngx_http_request_t *sr)
 }
 
 
-/* the outcome of an exchange whose subrequest has ended, which is logged */
+/* returns and logs the outcome of an exchange whose subrequest has ended */
 
 static ngx_http_mcp_outcome_e
 ngx_http_mcp_exchange_outcome(ngx_http_mcp_exchange_t *x)

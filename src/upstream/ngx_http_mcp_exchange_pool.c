@@ -49,7 +49,10 @@ ngx_http_mcp_exchange_pool(ngx_http_request_t *r)
     cln->handler = ngx_http_mcp_exchange_pool_free;
     cln->data = pool;
 
-    /* goes last: other cleanups of r may look at the exchange */
+    /*
+     * Moves the cleanup to the end of the list, because other cleanups of r may
+     * look at the exchange.
+     */
 
     r->pool->cleanup = cln->next;
 

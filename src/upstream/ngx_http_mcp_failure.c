@@ -52,7 +52,7 @@ ngx_http_mcp_failure_answer(ngx_http_mcp_exchange_t *x, ngx_str_t *text,
 
     if (json->members[NGX_MCP_PATH_METHOD].type != NGX_MCP_JSON_ABSENT) {
 
-        /* a notification, or a request */
+        /* the message is a notification or a request */
 
         return why;
     }
@@ -192,7 +192,7 @@ ngx_http_mcp_failure_why(ngx_http_mcp_exchange_t *x,
 }
 
 
-/* the sentence for an outcome, with the response where it says more */
+/* composes the sentence for an outcome, which may quote the response */
 
 static ngx_int_t
 ngx_http_mcp_failure_compose(ngx_http_mcp_exchange_t *x,
@@ -273,7 +273,10 @@ ngx_http_mcp_failure_detail(ngx_http_mcp_exchange_t *x,
 
     if (outcome == NGX_HTTP_MCP_UNREACHABLE) {
 
-        /* nothing was sent; the line of nginx has the address and the cause */
+        /*
+         * Nothing was sent; nginx's own line in the log has the address and the
+         * cause.
+         */
 
         ngx_str_null(detail);
         return NGX_OK;
@@ -528,8 +531,9 @@ ngx_http_mcp_failure_here(ngx_http_mcp_exchange_t *x)
 
 
 /*
- * The first line of what went to the upstream, or one of the header, as the
- * proxy module wrote it.
+ * Returns a line of the request that the proxy module sent to the upstream: the
+ * first one if name is NULL, else the header that begins with name. len 0:
+ * there is no such line.
  */
 
 static ngx_str_t
@@ -582,7 +586,7 @@ ngx_http_mcp_failure_sent(ngx_http_mcp_exchange_t *x, const char *name)
 }
 
 
-/* the first bytes that came back, parsed or not */
+/* returns the beginning of what the upstream sent, as a response or not */
 
 static ngx_str_t
 ngx_http_mcp_failure_got(ngx_http_mcp_exchange_t *x)

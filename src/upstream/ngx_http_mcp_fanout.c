@@ -147,7 +147,7 @@ ngx_http_mcp_fanout_send(ngx_http_mcp_fanout_t *fanout,
 }
 
 
-/* never called from within ngx_http_mcp_upstream_request_start() */
+/* ngx_http_mcp_upstream_request_start() does not call this function */
 
 static void
 ngx_http_mcp_fanout_done(ngx_http_mcp_upstream_request_t *ureq,

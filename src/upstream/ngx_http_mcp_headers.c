@@ -32,8 +32,8 @@ static ngx_uint_t ngx_http_mcp_headers_is_type(ngx_str_t *type, char *name);
 
 
 /*
- * Of the client's headers, these, "If-*" and "Mcp-Param-*" do not cross; by
- * their length.
+ * The client's headers that are not sent to the upstream, by their length;
+ * neither are "If-*" and "Mcp-Param-*".
  */
 
 static const char  *ngx_http_mcp_headers_hop[][4] = {
@@ -61,7 +61,7 @@ static const char  *ngx_http_mcp_headers_hop[][4] = {
 };
 
 
-/* headers that the module itself sends; the hash is set when it is needed */
+/* headers that the module itself sends; the hash is set at the first use */
 
 #define ngx_http_mcp_headers_elt(name, lowcase)                               \
     { .key = ngx_string(name), .lowcase_key = (u_char *) lowcase }
@@ -127,7 +127,7 @@ ngx_http_mcp_headers_build(ngx_http_mcp_exchange_t *x, ngx_http_request_t *sr)
     ngx_table_elt_t        *h;
     ngx_http_headers_in_t  *in;
 
-    /* nginx has copied those of the client */
+    /* nginx has copied its pointers to the client's headers */
 
     in = &sr->headers_in;
     headers = &in->headers;
@@ -510,7 +510,9 @@ ngx_http_mcp_headers_collect(ngx_http_mcp_exchange_t *x,
         return NGX_OK;
     }
 
-    /* hidden from clients, but not from us */
+    /*
+     * "proxy_hide_header" hides a header from clients, but not from the module
+     */
 
     ngx_http_mcp_header_iter_init(&iter, &sr->upstream->headers_in.headers);
 
@@ -550,7 +552,7 @@ ngx_http_mcp_headers_retry_after(ngx_http_mcp_exchange_t *x)
             continue;
         }
 
-        /* a date is not taken: clocks differ */
+        /* a date in Retry-After is ignored, because clocks differ */
 
         time = ngx_atotm(h->value.data, h->value.len);
 
@@ -650,7 +652,10 @@ ngx_http_mcp_headers_body(ngx_http_mcp_exchange_t *x, ngx_http_request_t *sr)
 }
 
 
-/* a type without parameters; a name that begins with "+" is the end of one */
+/*
+ * Whether the type, without parameters, is this name, or ends in it if the name
+ * begins with "+".
+ */
 
 static ngx_uint_t
 ngx_http_mcp_headers_is_type(ngx_str_t *type, char *name)

@@ -14,11 +14,14 @@
 #include "ngx_mcp_splice.h"
 
 
-/* ms; for the end of a session at an upstream */
+/* ms; the longest time of a DELETE that ends a session at an upstream */
 #define NGX_HTTP_MCP_DELETE_TIME   5000
 
 
-/* bytes of a message that may say that a session is lost, and of its words */
+/*
+ * bytes of a text that may say that a session is lost, and of the same text
+ * without punctuation and ids (ngx_http_mcp_legacy_words()), at most
+ */
 #define NGX_HTTP_MCP_LOST_TEXT   256
 #define NGX_HTTP_MCP_LOST_WORDS  64
 
@@ -40,7 +43,8 @@ struct ngx_http_mcp_handshake_s {
     ngx_str_t                  id;
     ngx_uint_t                 revision;
     ngx_uint_t                 level;
-    ngx_uint_t                 sub;          /* subscriptions so far */
+    ngx_uint_t                 sub;          /* number of resources to which the
+                                                session was subscribed again */
     ngx_http_mcp_scope_t       scope;
     unsigned                   claimed:1;    /* other requests wait for the
                                                 session */
@@ -193,7 +197,7 @@ ngx_http_mcp_legacy_open(ngx_http_mcp_upstream_request_t *ureq)
                 return rc;
             }
 
-            /* another request has changed it in the meantime */
+            /* another request has changed the session in the meantime */
 
             break;
 
@@ -214,7 +218,7 @@ ngx_http_mcp_legacy_open(ngx_http_mcp_upstream_request_t *ureq)
 }
 
 
-/* this request makes the session */
+/* begins the handshake by which this request makes the session */
 
 static ngx_int_t
 ngx_http_mcp_legacy_handshake(ngx_http_mcp_upstream_request_t *ureq)
@@ -237,7 +241,10 @@ ngx_http_mcp_legacy_handshake(ngx_http_mcp_upstream_request_t *ureq)
 }
 
 
-/* NGX_OK: an exchange has begun; NGX_DONE: the session is made; NGX_ERROR */
+/*
+ * Does the present step of the handshake.  NGX_OK: an exchange has begun;
+ * NGX_DONE: the session is made; NGX_ERROR.
+ */
 
 static ngx_int_t
 ngx_http_mcp_legacy_handshake_step(ngx_http_mcp_upstream_request_t *ureq)
@@ -350,7 +357,7 @@ ngx_http_mcp_legacy_session_made(ngx_http_mcp_upstream_request_t *ureq)
 }
 
 
-/* the next resource that a new session has to subscribe to again */
+/* finds the next resource to which a new session has to be subscribed again */
 
 static ngx_int_t
 ngx_http_mcp_legacy_next_subscription(ngx_http_mcp_upstream_request_t *ureq,
@@ -370,7 +377,7 @@ ngx_http_mcp_legacy_next_subscription(ngx_http_mcp_upstream_request_t *ureq,
             return NGX_DECLINED;
         }
 
-        /* the message itself may subscribe to it */
+        /* skips the resource to which the message itself subscribes */
 
     } while (ureq->session_only && ngx_mcp_equal(&ureq->scope.name, uri));
 
@@ -503,7 +510,7 @@ ngx_http_mcp_legacy_done(ngx_http_mcp_exchange_t *x,
 
     if (outcome == NGX_HTTP_MCP_TIMEOUT || outcome == NGX_HTTP_MCP_UNREACHABLE)
     {
-        /* each of many subscriptions may take as long */
+        /* each subscription that is left out now could take as long */
 
         o->unresponsive = 1;
     }
@@ -518,7 +525,9 @@ ngx_http_mcp_legacy_done(ngx_http_mcp_exchange_t *x,
                 && ureq->upstream->protocol == NGX_HTTP_MCP_AUTO)
             {
 
-                /* another server has taken the place of the upstream */
+                /*
+                 * A server of another kind has taken the place of the upstream.
+                 */
 
                 ureq->newer = 1;
 
@@ -651,7 +660,7 @@ ngx_http_mcp_legacy_head(ngx_http_mcp_upstream_request_t *ureq,
 
     if (ureq->get_stream && ureq->serial != ureq->us->serial) {
 
-        /* the event id is of another session */
+        /* the event id is one of another session */
 
         ngx_str_null(&x->last_event_id);
     }
@@ -660,7 +669,10 @@ ngx_http_mcp_legacy_head(ngx_http_mcp_upstream_request_t *ureq,
 }
 
 
-/* a message, in a session that callers without one share */
+/*
+ * Translates a message of the upstream if callers without a session share the
+ * upstream session.
+ */
 
 static ngx_int_t
 ngx_http_mcp_legacy_translate(ngx_http_mcp_upstream_request_t *ureq,
@@ -685,14 +697,17 @@ ngx_http_mcp_legacy_lost(ngx_http_mcp_upstream_request_t *ureq,
 
     case 410:
 
-        /* it may also mean that the event to resume after was dropped */
+        /*
+         * 410 may also mean that the upstream has dropped the event to resume
+         * after
+         */
 
         return ureq->x->last_event_id.len ? NGX_HTTP_MCP_KEPT
                                           : NGX_HTTP_MCP_LOST;
 
     case NGX_HTTP_BAD_REQUEST:
 
-        /* some servers answer so when they have lost the session */
+        /* some servers answer 400 when they have lost the session */
 
         return NGX_HTTP_MCP_LOST_REFUSED;
 
@@ -938,8 +953,8 @@ ngx_http_mcp_legacy_end(ngx_http_mcp_upstream_request_t *ureq)
     if (o->claimed && !o->initialized && ureq->x && ureq->x->status == 0) {
 
         /*
-         * The answer to initialize may still come, and its headers have the
-         * id.
+         * The answer to initialize may still come, and its headers have the id
+         * of the session.
          */
 
         return NGX_AGAIN;
@@ -994,7 +1009,10 @@ ngx_http_mcp_legacy_refused(ngx_http_mcp_upstream_request_t *ureq,
 }
 
 
-/* a client without sessions gets none: a session that is made here is ended */
+/*
+ * If the client has no sessions, the session that this initialize makes at the
+ * upstream is ended after the answer.
+ */
 
 static ngx_int_t
 ngx_http_mcp_legacy_ask(ngx_http_mcp_exchange_t *x, ngx_mcp_message_t *message)
@@ -1021,7 +1039,7 @@ ngx_http_mcp_legacy_ask(ngx_http_mcp_exchange_t *x, ngx_mcp_message_t *message)
 }
 
 
-/* initialize, in a session of the module's own, which is ended again */
+/* sends initialize; the session that this makes is ended after the answer */
 
 static ngx_int_t
 ngx_http_mcp_legacy_probe(ngx_http_mcp_probe_t *probe)
@@ -1112,7 +1130,7 @@ ngx_http_mcp_legacy_probed(ngx_http_mcp_probe_t *probe,
         }
     }
 
-    /* each client gets what the upstream has to say of its own initialize */
+    /* each client will get what the upstream answers to its own initialize */
 
     if (outcome == NGX_HTTP_MCP_STATUS && x->refusal.len
         && !ngx_http_mcp_status_absent(x->status))

@@ -25,8 +25,8 @@ typedef struct {
     ngx_http_headers_in_t     headers_in;
     ngx_mcp_ref_t             us;           /* upstream session */
     ngx_event_t               grace;
-    ngx_uint_t                serial;       /* of the upstream session that was
-                                               read last */
+    ngx_uint_t                serial;       /* serial of the upstream session
+                                               whose stream was read last */
     unsigned                  ids:1;        /* events have had ids */
     unsigned                  exclusive:1;
 } ngx_http_mcp_listener_t;
@@ -361,7 +361,7 @@ ngx_http_mcp_listener_ignored(ngx_http_mcp_reader_t *reader,
         if (id->len
             && ngx_mcp_session_gets(reader->upstream->zone, reader->owner) < 1)
         {
-            /* between two calls */
+            /* no call runs in the exclusive session now */
 
             break;
         }
@@ -488,7 +488,7 @@ ngx_http_mcp_listener_ended(ngx_http_mcp_reader_t *reader, ngx_uint_t how)
 
     listener = reader->data;
 
-    /* if this worker quits, the client comes back to another one */
+    /* the client of a worker that quits opens its GET at another worker */
 
     over = (!ngx_exiting
             && ngx_mcp_session_gets(reader->upstream->zone, reader->owner)

@@ -44,7 +44,10 @@ ngx_http_mcp_manner(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
 
     place = ngx_http_mcp_upstream_tenant(u, tenant);
 
-    /* if the upstream refused to be probed, the zone may know more by now */
+    /*
+     * The profile in the zone may have the kind by now, if the upstream refused
+     * to be probed.
+     */
 
     if (place == NULL || place->what == NGX_MCP_PROFILE_REFUSED) {
         return NULL;

@@ -15,49 +15,62 @@
 #include "ngx_mcp_id.h"
 
 
-/* rounds of input for one request, and the pause where nothing is asked, ms */
+/*
+ * rounds of input for one request, at most; ms before a request is sent again
+ * if a round asks the client for nothing
+ */
 #define NGX_HTTP_MCP_MODERN_ROUNDS  8
 #define NGX_HTTP_MCP_MODERN_PAUSE   250
 
-/* pages of a list of tools */
+/* pages of a list of tools that are read, at most */
 #define NGX_HTTP_MCP_MODERN_PAGES   64
 
 
-/* the level of a client that set none */
+/* the log level of a client that has set none */
 #define NGX_HTTP_MCP_MODERN_LEVEL  NGX_MCP_LEVEL_INFO
 
-/* data of one upstream request, from open() on */
+/* data of one upstream request, made by open() */
 
 typedef struct {
     ngx_str_t                 envelope;     /* members of params._meta, raw */
     ngx_uint_t                method;       /* ngx_mcp_method_e */
-    ngx_http_mcp_input_t     *input;        /* input that the upstream wants,
-                                               or NULL */
-    ngx_http_mcp_input_t     *round;        /* input that is being given, or
-                                               NULL */
+    ngx_http_mcp_input_t     *input;        /* round of input that the upstream
+                                               wants, or NULL */
+    ngx_http_mcp_input_t     *round;        /* round of input whose answers are
+                                               sent now, or NULL */
     ngx_uint_t                rounds;
-    ngx_str_t                 client_id;    /* raw id of the client, if the
-                                               message was sent again */
-    ngx_str_t                 id;           /* id of the message then */
-    ngx_str_t                 tool;         /* raw entry of the list, or empty
-                                               */
-    ngx_http_mcp_tools_t     *tools;        /* the list that is being read */
-    ngx_http_mcp_scope_t      scope;        /* scope of tools/list */
-    ngx_str_t                 cursor;       /* raw cursor of the next page */
+    ngx_str_t                 client_id;    /* raw id of the client if the
+                                               message was sent again, else
+                                               empty */
+    ngx_str_t                 id;           /* raw id of the message if it was
+                                               sent again, else empty */
+    ngx_str_t                 tool;         /* raw entry of the called tool in
+                                               the upstream's list, or empty */
+    ngx_http_mcp_tools_t     *tools;        /* the list of tools that is being
+                                               read, or NULL */
+    ngx_http_mcp_scope_t      scope;        /* variables of the tools/list that
+                                               is being sent */
+    ngx_str_t                 cursor;       /* raw cursor of the next page of
+                                               the list, or empty */
     ngx_uint_t                pages;
-    unsigned                  listed:1;     /* tool is known */
-    unsigned                  stale:1;      /* the list has to be read again */
-    unsigned                  fetched:1;    /* the list was asked for */
-    unsigned                  whole:1;      /* the last page was read, and
-                                               those before it */
-    unsigned                  emptied:1;    /* an empty cursor was sent */
-    unsigned                  again:1;      /* headers were refused: the list
-                                               is read before the message is
-                                               sent again */
-    unsigned                  refreshed:1;  /* the message was sent again */
+    unsigned                  listed:1;     /* the member tool is valid */
+    unsigned                  stale:1;      /* the list has to be read, even if
+                                               it is known */
+    unsigned                  fetched:1;    /* the list was read, or is being
+                                               read */
+    unsigned                  whole:1;      /* all pages that were asked for
+                                               have been read */
+    unsigned                  emptied:1;    /* an empty cursor was used for a
+                                               page */
+    unsigned                  again:1;      /* the upstream refused headers: the
+                                               list is read again, and then the
+                                               message is sent again */
+    unsigned                  refreshed:1;  /* the message was sent again
+                                               because of refused headers */
     unsigned                  acknowledged:1;  /* the upstream has accepted the
                                                filter of a stream */
-    unsigned                  nothing:1;    /* it accepted no resource */
+    unsigned                  nothing:1;    /* the upstream accepted no entry of
+                                               the filter of a stream */
 } ngx_http_mcp_modern_own_t;
 
 
@@ -178,8 +191,8 @@ static ngx_str_t  ngx_http_mcp_modern_name = ngx_string("Mcp-Name");
 
 
 /*
- * Notifications and responses of a client have no place there: only a session
- * at the upstream could receive them.
+ * Only a session at the upstream could receive notifications and responses of a
+ * client, so these are not sent.
  */
 
 static ngx_int_t
@@ -240,7 +253,10 @@ ngx_http_mcp_modern_open(ngx_http_mcp_upstream_request_t *ureq)
 
     } else if (rc == NGX_DECLINED) {
 
-        /* the module's own, or that of a client without a session */
+        /*
+         * The request is one of the module's own or of a client without a
+         * session.
+         */
 
         client.info = ureq->client;
         client.capabilities = ureq->capabilities;
@@ -328,7 +344,7 @@ ngx_http_mcp_modern_tools_left(void *data)
 }
 
 
-/* asks for a page of the list, as the client */
+/* asks for a page of the list of tools, with the client's headers */
 
 static ngx_int_t
 ngx_http_mcp_modern_list(ngx_http_mcp_upstream_request_t *ureq)
@@ -436,7 +452,7 @@ ngx_http_mcp_modern_list_message(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
 
     cursor = ngx_mcp_json_get(&result, "nextCursor");
 
-    /* an empty cursor may mean the end, and means it the second time */
+    /* an empty cursor may mean the end of the list; the second one does */
 
     if (cursor.len == 2) {
 
@@ -454,8 +470,8 @@ ngx_http_mcp_modern_list_message(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
 
 
 /*
- * Without its list, an upstream gets the call without such headers.  That it
- * refuses one client tells nothing about the tools of others.
+ * If the list cannot be read, the call is sent without such headers.  A refusal
+ * of one client (401, 403) tells nothing about the tools of other clients.
  */
 
 static void
@@ -589,7 +605,10 @@ ngx_http_mcp_modern_params(ngx_http_mcp_upstream_request_t *ureq,
 }
 
 
-/* the name is the upstream's own: it must be one of a header */
+/*
+ * Adds a header; the upstream chose the name, which may not be that of a
+ * header.
+ */
 
 static ngx_int_t
 ngx_http_mcp_modern_param(void *data, ngx_str_t *name, ngx_str_t *value)
@@ -636,7 +655,7 @@ ngx_http_mcp_modern_param(void *data, ngx_str_t *name, ngx_str_t *value)
 }
 
 
-/* the request that opens the stream names the changes that are wanted */
+/* composes the request that opens a stream, with the filter of notifications */
 
 static ngx_int_t
 ngx_http_mcp_modern_listen(ngx_http_mcp_upstream_request_t *ureq)
@@ -774,7 +793,7 @@ ngx_http_mcp_modern_plain(ngx_str_t *value)
         }
     }
 
-    /* a value of this form would be decoded */
+    /* the upstream would decode a plain value of this form */
 
     return value->len < sizeof("=?base64?") - 1 + 2
            || ngx_strncmp(p, "=?base64?", sizeof("=?base64?") - 1) != 0
@@ -804,7 +823,7 @@ ngx_http_mcp_modern_message(ngx_http_mcp_upstream_request_t *ureq,
         && (json->members[NGX_MCP_PATH_RESULT].count
             || json->members[NGX_MCP_PATH_ERROR].count))
     {
-        /* the end of the stream is no event */
+        /* the response that ends the stream is no event for the reader */
 
         return NGX_DECLINED;
     }
@@ -834,7 +853,7 @@ ngx_http_mcp_modern_message(ngx_http_mcp_upstream_request_t *ureq,
             return ngx_http_mcp_modern_input(ureq, text);
         }
 
-        /* extensions have types of their own */
+        /* the result has a type of an extension, or a wrong one */
 
         if (!ureq->stateful && raw.data[0] == '"'
             && !ngx_mcp_json_is(&raw, &complete)
@@ -851,7 +870,7 @@ ngx_http_mcp_modern_message(ngx_http_mcp_upstream_request_t *ureq,
 
     if (method == NGX_MCP_METHOD_TOOLS_CALL && !ureq->stateful) {
 
-        /* clients of the revision know content that is no object */
+        /* clients of 2026-07-28 take structuredContent that is no object */
 
         method = NGX_MCP_METHOD_OTHER;
     }
@@ -864,7 +883,10 @@ ngx_http_mcp_modern_message(ngx_http_mcp_upstream_request_t *ureq,
 }
 
 
-/* a member that is there twice says nothing */
+/*
+ * Reads ttlMs and cacheScope of the result; a member that is there twice is
+ * ignored.
+ */
 
 static void
 ngx_http_mcp_modern_hint(ngx_http_mcp_upstream_request_t *ureq,
@@ -897,7 +919,7 @@ ngx_http_mcp_modern_hint(ngx_http_mcp_upstream_request_t *ureq,
 }
 
 
-/* an answer to a request that was sent again with another id */
+/* gives the answer to a request that was sent again the client's id */
 
 static ngx_int_t
 ngx_http_mcp_modern_own_id(ngx_http_mcp_upstream_request_t *ureq,
@@ -969,7 +991,10 @@ ngx_http_mcp_modern_input(ngx_http_mcp_upstream_request_t *ureq,
 }
 
 
-/* reads an input round of the upstream; NULL, or what is wrong */
+/*
+ * Reads the round of input that the upstream asks for in a result.  Returns
+ * NULL, or a sentence about what is wrong.
+ */
 
 static const char *
 ngx_http_mcp_modern_round(ngx_http_mcp_upstream_request_t *ureq,
@@ -1164,7 +1189,10 @@ ngx_http_mcp_modern_done(ngx_http_mcp_upstream_request_t *ureq,
         return NGX_OK;
     }
 
-    /* the client's id was that of a request, which is answered */
+    /*
+     * The upstream has answered the request with the client's id, so that the
+     * next one needs another id.
+     */
 
     own->id.data = p;
     own->id.len = NGX_MCP_UUID_LEN + 2;
@@ -1182,7 +1210,7 @@ ngx_http_mcp_modern_done(ngx_http_mcp_upstream_request_t *ureq,
         return NGX_AGAIN;
     }
 
-    /* there is no client to ask */
+    /* no client can be asked */
 
     id = own->client_id;
 
@@ -1212,7 +1240,10 @@ ngx_http_mcp_modern_done(ngx_http_mcp_upstream_request_t *ureq,
 }
 
 
-/* members that are added to the params of a request that is sent again */
+/*
+ * Composes the members that are added to the params of a request that is sent
+ * again.
+ */
 
 static ngx_int_t
 ngx_http_mcp_modern_members(ngx_http_mcp_upstream_request_t *ureq,
@@ -1316,7 +1347,7 @@ ngx_http_mcp_modern_acknowledged(ngx_http_mcp_upstream_request_t *ureq,
         return NGX_DECLINED;
     }
 
-    /* the user looks at the copy while the stream is open */
+    /* the reader looks at ureq->acknowledged while the stream is open */
 
     if (ngx_http_mcp_string_copy(ureq->r->pool, &ureq->acknowledged,
                                  &ureq->acknowledged)
@@ -1375,7 +1406,7 @@ ngx_http_mcp_modern_honoured(ngx_str_t *params, ngx_str_t *uris)
 }
 
 
-/* errors that only clients of the revision know */
+/* replaces errors that only clients of 2026-07-28 know */
 
 static ngx_int_t
 ngx_http_mcp_modern_error(ngx_http_mcp_upstream_request_t *ureq,
@@ -1401,7 +1432,9 @@ ngx_http_mcp_modern_error(ngx_http_mcp_upstream_request_t *ureq,
     if (code == NGX_MCP_HEADER_MISMATCH && !own->refreshed
         && own->method == NGX_MCP_METHOD_TOOLS_CALL)
     {
-        /* the headers of the tool may have changed */
+        /*
+         * The tool may need other headers than those of the list that is known.
+         */
 
         own->again = 1;
         own->refreshed = 1;

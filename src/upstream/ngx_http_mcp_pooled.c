@@ -14,10 +14,13 @@
 #include "ngx_mcp_splice.h"
 
 
-/* ms; how often the use of a record is noted in it */
+/* ms between two notes in a record that it is used */
 #define NGX_HTTP_MCP_POOLED_TOUCH  (NGX_MCP_SHARED_TIMEOUT / 2)
 
-/* list keys of such sessions begin so; no configured list key does */
+/*
+ * beginning of the list keys of shared sessions for callers without a session;
+ * no configured list key begins so
+ */
 #define NGX_HTTP_MCP_POOLED_KEY    "\0pooled\0"
 
 
@@ -142,7 +145,10 @@ ngx_http_mcp_pooled_refuse(ngx_http_mcp_upstream_request_t *ureq)
 }
 
 
-/* makes a raw string that serves as the id and as the progress token */
+/*
+ * Makes the raw string that the upstream gets as the id and as the progress
+ * token.
+ */
 
 static ngx_int_t
 ngx_http_mcp_pooled_make_id(ngx_http_mcp_upstream_request_t *ureq)

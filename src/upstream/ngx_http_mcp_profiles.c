@@ -11,7 +11,8 @@
 
 
 /*
- * Ms to wait for an upstream that was known before, or after the first answer.
+ * ms to wait for an upstream whose profile was known before, and for others
+ * after the first answer
  */
 #define NGX_HTTP_MCP_PROFILES_PATIENCE  5000
 
@@ -150,7 +151,7 @@ ngx_http_mcp_profiles_look(ngx_http_mcp_profiles_one_t *one)
 }
 
 
-/* the time to wait for more profiles, ms; 0: no longer */
+/* returns the time to wait for more profiles, ms; 0: the wait is over */
 
 static ngx_msec_t
 ngx_http_mcp_profiles_wait(ngx_http_mcp_profiles_t *profiles)
@@ -161,7 +162,7 @@ ngx_http_mcp_profiles_wait(ngx_http_mcp_profiles_t *profiles)
 
     passed = ngx_current_msec - profiles->start;
 
-    /* after the wait the old profile serves */
+    /* the wait for a new profile is over, and the old one serves */
 
     for (i = 0; i < profiles->n; i++) {
         one = &profiles->one[i];
@@ -266,7 +267,7 @@ ngx_http_mcp_profiles_woken(void *data)
         return;
     }
 
-    /* the caller gets the error */
+    /* the caller gets the error from ngx_http_mcp_profiles_get() */
 
     if (rc == NGX_ERROR || ngx_http_mcp_profiles_wait(profiles) == 0) {
         profiles->ready(profiles->data);

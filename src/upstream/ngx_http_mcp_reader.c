@@ -15,13 +15,19 @@
 /* ms; a worker that quits waits so long for a newer worker to read */
 #define NGX_HTTP_MCP_READER_TAKEOVER  3500
 
-/* ms; the same if there is no newer worker, as when all workers quit */
+/*
+ * ms; a worker that quits waits so long if no worker is newer, as when all
+ * workers quit
+ */
 #define NGX_HTTP_MCP_READER_SHUTDOWN  200
 
-/* ms; a stream that was replaced may still receive events */
+/*
+ * ms; a stream that was replaced is read so long, as it may still receive
+ * events
+ */
 #define NGX_HTTP_MCP_READER_OVERLAP   1000
 
-/* ms; a stream that keeps the upstream from opening another may end soon */
+/* ms; first pause after a conflict, as the other stream may end soon */
 #define NGX_HTTP_MCP_READER_CONFLICT  50
 
 
@@ -201,7 +207,7 @@ ngx_http_mcp_reader_claim(ngx_http_mcp_reader_kind_t *kind,
 
     ngx_http_mcp_reader_init(reader);
 
-    /* the last event id is of the session that the note tells of */
+    /* the note has the serial of the last event id's upstream session */
 
     serial = ngx_atoi(left.note.data, left.note.len);
 
@@ -272,7 +278,7 @@ ngx_http_mcp_reader_open(ngx_http_mcp_reader_t *reader)
 
     ngx_http_mcp_backoff_init(&reader->backoff);
 
-    /* starts in another turn: the caller may be within a request of its own */
+    /* starts in a later event: the caller may be in a handler of a request */
 
     pause = ngx_http_mcp_reader_pause(reader, 0);
 
@@ -479,7 +485,10 @@ ngx_http_mcp_reader_replace_handler(ngx_event_t *ev)
         }
     }
 
-    /* ends the stream before, if it is still read: only two are compared */
+    /*
+     * Ends the replaced stream if it is still read, because the messages of two
+     * streams only are compared.
+     */
 
     if (reader->overlap.timer_set) {
         ngx_del_timer(&reader->overlap);
@@ -512,7 +521,7 @@ ngx_http_mcp_reader_replace_failed(ngx_http_mcp_reader_t *reader)
 }
 
 
-/* the new stream is open */
+/* puts the new stream, which is open, in the place of the present one */
 
 static void
 ngx_http_mcp_reader_replaced(ngx_http_mcp_reader_t *reader)
@@ -637,7 +646,10 @@ ngx_http_mcp_reader_connected(ngx_http_mcp_reader_t *reader, ngx_uint_t *gap)
 
     if (reader->noted_serial != reader->serial) {
 
-        /* the last event id first: a note must not be of an older one */
+        /*
+         * Clears the last event id first, so that no id of another session
+         * stands beside the note.
+         */
 
         note.data = buf;
         note.len = ngx_sprintf(buf, "%ui", reader->serial) - buf;
@@ -681,7 +693,9 @@ ngx_http_mcp_reader_message(ngx_http_mcp_upstream_request_t *ureq,
         id = ureq->x->sse->id;
     }
 
-    /* a message without an id leaves the last event id as it is */
+    /*
+     * An event without an id does not change the last event id, but for a feed.
+     */
 
     if (id.len || ureq->x->feed) {
         ngx_http_mcp_reader_set_id(reader, &id);
@@ -705,7 +719,9 @@ ngx_http_mcp_reader_message(ngx_http_mcp_upstream_request_t *ureq,
 
     if (ureq->x->feed || ureq->manner->filters) {
 
-        /* two readers of an overlap get equal events */
+        /*
+         * Two workers may read a stream in an overlap, and both get the event.
+         */
 
         consume.text = *text;
     }
@@ -716,7 +732,7 @@ ngx_http_mcp_reader_message(ngx_http_mcp_upstream_request_t *ureq,
 
     if (text->len == 0) {
 
-        /* the event has only an id */
+        /* the event has no data, and maybe an id */
 
         if (id.len == 0) {
             return;
@@ -763,7 +779,10 @@ ngx_http_mcp_reader_done(ngx_http_mcp_upstream_request_t *ureq,
 
     if (after) {
 
-        /* those that were refused together do not come back together */
+        /*
+         * Adds a random time, so that readers that were refused together do not
+         * come back together.
+         */
 
         reader->not_before = ngx_current_msec + 1000 * after
                              + ngx_random() % NGX_HTTP_MCP_BACKOFF;
@@ -782,7 +801,7 @@ ngx_http_mcp_reader_done(ngx_http_mcp_upstream_request_t *ureq,
 
     if (ureq == reader->old && outcome != NGX_HTTP_MCP_OK) {
 
-        /* events from before the newer one stood may be lost */
+        /* events that were sent before the newer stream opened may be lost */
 
         reader->kind->gap(reader, "a stream broke while another replaced it");
     }
@@ -809,7 +828,7 @@ ngx_http_mcp_reader_done(ngx_http_mcp_upstream_request_t *ureq,
 }
 
 
-/* handles a failed attempt; 1: the upstream offers no stream */
+/* handles a failed attempt; returns 1 if the upstream offers no stream */
 
 static ngx_uint_t
 ngx_http_mcp_reader_refused(ngx_http_mcp_reader_t *reader,
@@ -862,7 +881,7 @@ ngx_http_mcp_reader_refused(ngx_http_mcp_reader_t *reader,
 }
 
 
-/* nginx destroys the request, as the worker exits */
+/* the request is freed by nginx, because the worker exits */
 
 static void
 ngx_http_mcp_reader_destroyed(ngx_http_mcp_upstream_request_t *ureq)
@@ -1104,7 +1123,7 @@ ngx_http_mcp_reader_tick(ngx_event_t *ev)
 }
 
 
-/* an id may come without an event, for example at the beginning */
+/* notes in the lease an id that came without an event, as at the beginning */
 
 static void
 ngx_http_mcp_reader_save_id(ngx_http_mcp_reader_t *reader)
@@ -1165,7 +1184,10 @@ ngx_http_mcp_reader_quit(ngx_mcp_zone_t *zone)
 }
 
 
-/* 1: it has ended, as there is no stream for another worker to take over */
+/*
+ * Lets another worker take over the stream; returns 1 if there is none, so that
+ * the reader has ended.
+ */
 
 static ngx_uint_t
 ngx_http_mcp_reader_drain(ngx_http_mcp_reader_t *reader)
@@ -1218,7 +1240,10 @@ ngx_http_mcp_reader_end(ngx_http_mcp_reader_t *reader, ngx_uint_t how)
 
         } else if (how == NGX_HTTP_MCP_READER_DROPPED) {
 
-            /* somebody may have found it just now */
+            /*
+             * Another worker may just have found the lease, and wait for its
+             * stream.
+             */
 
             wanted = (ngx_mcp_lease_drop(reader->upstream->zone,
                                          &reader->lease)

@@ -165,7 +165,10 @@ ngx_http_mcp_server_request_open(ngx_mcp_zone_t *zone,
     ngx_mcp_caller_t *caller, ngx_mcp_json_t *json,
     ngx_mcp_server_request_t *request, ngx_str_t *id)
 {
-    /* if a member is there twice, the client may read the other one */
+    /*
+     * Refuses a request that has a member twice, because the client may read
+     * the other one.
+     */
 
     if (json->members[NGX_MCP_PATH_ID].count > 1
         || json->members[NGX_MCP_PATH_META_TOKEN].count > 1)

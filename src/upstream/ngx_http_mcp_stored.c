@@ -16,7 +16,8 @@
 
 typedef struct {
     volatile ngx_cycle_t       *cycle;
-    u_char                     *computed;    /* of each variable */
+    u_char                     *computed;    /* for each variable: 1 if it is
+                                                known not to be stored */
     ngx_uint_t                  nhanded;
     ngx_uint_t                  handed[NGX_HTTP_MCP_STORED_HANDED];
 } ngx_http_mcp_stored_known_t;

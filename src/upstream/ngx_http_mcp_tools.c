@@ -28,7 +28,9 @@ typedef struct {
 
 
 struct ngx_http_mcp_tools_s {
-    ngx_queue_t               queue;        /* used last comes first */
+    ngx_queue_t               queue;        /* link in worker->tools, of which
+                                               the record used last is the first
+                                               */
     ngx_pool_t               *pool;
     ngx_str_t                 tenant;
     ngx_msec_t                made;         /* time at which the list was
@@ -271,7 +273,7 @@ ngx_http_mcp_tools_queue(ngx_http_mcp_upstream_t *u)
 }
 
 
-/* the worker ends */
+/* frees all records of an upstream, because the worker exits */
 
 static void
 ngx_http_mcp_tools_cleanup(void *data)

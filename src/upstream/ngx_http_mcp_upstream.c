@@ -15,7 +15,7 @@
 /* ms between two lines of the log about refused initialize requests */
 #define NGX_HTTP_MCP_REFUSAL_INTERVAL  60000
 
-/* room for initialize's params without the capabilities */
+/* bytes of initialize's params without the capabilities, at most */
 #define NGX_HTTP_MCP_INITIALIZE_SIZE   256
 
 
@@ -385,7 +385,7 @@ ngx_http_mcp_uncached_value(ngx_http_request_t *r, ngx_http_complex_value_t *cv,
 }
 
 
-/* characters that must not be in a URI at all, from other variables */
+/* encodes characters that no URI may have; other variables may contain them */
 
 static ngx_int_t
 ngx_http_mcp_upstream_escape(ngx_pool_t *pool, ngx_str_t *uri)
@@ -487,7 +487,7 @@ ngx_http_mcp_upstream_body(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
         return NGX_ERROR;
     }
 
-    /* start: where a next upstream's attempt begins */
+    /* nginx begins at b->start when it sends the body to a next server */
 
     b->start = text->data;
     b->pos = text->data;

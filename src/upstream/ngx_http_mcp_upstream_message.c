@@ -16,7 +16,10 @@
 #define NGX_HTTP_MCP_UPDATE_BUCKETS  256
 
 
-/* updates of one resource for one session, kept for NGX_MCP_INTEREST_PAIR */
+/*
+ * equal updates of a resource for a session, held back for
+ * NGX_MCP_INTEREST_PAIR ms
+ */
 
 typedef struct {
     ngx_queue_t               queue;
@@ -231,7 +234,7 @@ ngx_http_mcp_update_duplicate(ngx_http_mcp_upstream_request_t *ureq,
 
     uri = ngx_http_mcp_upstream_message_uri(ureq, text, pool);
 
-    /* a worker that quits may not be there any more when it is known */
+    /* a worker that quits does not hold the update back */
 
     rc = ngx_mcp_interest_pair(ureq->upstream->zone, caller->session,
                                &ureq->upstream->name, &uri, 1, ngx_exiting);

@@ -19,7 +19,7 @@
 #define NGX_HTTP_MCP_RESUME_MAX             30000
 #define NGX_HTTP_MCP_UPSTREAM_REQUEST_WAIT  3600000
 
-/* ms; for an exchange that may make a session, when nobody waits any more */
+/* ms; time that a closed request gives an exchange that may make a session */
 #define NGX_HTTP_MCP_UPSTREAM_REQUEST_CLOSE  3000
 
 
@@ -160,7 +160,7 @@ ngx_http_mcp_upstream_request_run(ngx_http_mcp_upstream_request_t *ureq)
 }
 
 
-/* the request goes */
+/* nginx frees ureq->r */
 
 static void
 ngx_http_mcp_upstream_request_destroyed(void *data)
@@ -332,7 +332,7 @@ ngx_http_mcp_upstream_request_absent(ngx_http_mcp_upstream_request_t *ureq,
 }
 
 
-/* another worker may do what the request waits for */
+/* waits for what another request, maybe of another worker, does */
 
 void
 ngx_http_mcp_upstream_request_wait(ngx_http_mcp_upstream_request_t *ureq,
@@ -563,7 +563,10 @@ ngx_http_mcp_upstream_request_message(ngx_http_mcp_exchange_t *x,
     {
         ureq->examined = 1;
 
-        /* refused by the transport, and not by what the message was for */
+        /*
+         * The first message may be an error of the transport, not of the
+         * method.
+         */
 
         ureq->newer = ureq->upstream->protocol == NGX_HTTP_MCP_AUTO
                       && ureq->manner->sessions
@@ -895,7 +898,10 @@ ngx_http_mcp_upstream_request_close(ngx_http_mcp_upstream_request_t *ureq)
 }
 
 
-/* the exchange that may have made a session has ended, or takes too long */
+/*
+ * The exchange that may have made a session has ended, or its time is over:
+ * ends the session and the background request.
+ */
 
 static void
 ngx_http_mcp_upstream_request_closed(ngx_http_mcp_upstream_request_t *ureq)

@@ -86,7 +86,10 @@ ngx_http_mcp_waiter_wake(ngx_mcp_zone_t *zone, ngx_uint_t kind, uint64_t keys)
     ngx_queue_t            *q, *queue, woken;
     ngx_http_mcp_waiter_t  *w;
 
-    /* a waiter that waits again is not called twice in this turn */
+    /*
+     * Moves the waiters to a queue of their own, so that one that waits again
+     * is not called twice.
+     */
 
     ngx_queue_init(&woken);
 
@@ -100,7 +103,7 @@ ngx_http_mcp_waiter_wake(ngx_mcp_zone_t *zone, ngx_uint_t kind, uint64_t keys)
         }
     }
 
-    /* ready() may stop others */
+    /* ready() may stop other waiters of the queue */
 
     while (!ngx_queue_empty(&woken)) {
         q = ngx_queue_head(&woken);
