@@ -49,8 +49,17 @@ my $ends = Mcp::Upstream->new(Mcp::Upstream::modern(
     },
 ));
 
+# one of an earlier revision, where each client has a stream of its own
+
+my $old = Mcp::Upstream->new(Mcp::Upstream::mcp(
+    capabilities => { tools => { listChanged => JSON::PP::true } },
+    'tools/list' => { tools => [] },
+    GET => sub { return ([sse => {}], [tag => 'get'], [hang =>]) },
+));
+
 my $t = Mcp::Test->new(vars => { UP => $up->port, NONE => $none->port,
-                                 ENDS => $ends->port }, conf => <<'CONF');
+                                 ENDS => $ends->port, OLD => $old->port },
+                       conf => <<'CONF');
 mcp_zone zone=main:8m;
 
 server {
@@ -72,6 +81,13 @@ server {
         mcp_upstream ends /_ends protocol=modern;
     }
 
+    location = /both {
+        mcp_endpoint zone=main;
+        mcp_upstream up /_up protocol=modern;
+        mcp_upstream old /_old protocol=legacy;
+    }
+
+    location = /_old  { internal; proxy_pass http://127.0.0.1:%%OLD%%/; }
     location = /_up   { internal; proxy_pass http://127.0.0.1:%%UP%%/; }
     location = /_ends { internal; proxy_pass http://127.0.0.1:%%ENDS%%/; }
     location = /_none { internal; proxy_pass http://127.0.0.1:%%NONE%%/; }
@@ -215,6 +231,29 @@ while ($g->event(0.5)) { }
 updated('x:2');
 updated('x:last');
 is(heard($g), 'x:2 x:last', 'told once');
+
+
+# a client with a stream of its own at another upstream
+
+{
+    my $both = $t->session(path => '/both');
+    my $get = $both->open_get(conn => $t->conn);
+
+    $both->call('tools/list');
+
+    ok(wait_for(sub {
+        $old->emit('get', [event => notification('message', {
+            level => 'error', data => 'hello' })]);
+        $get->method('notifications/message', 0.2);
+    }), 'a client has a stream of its own at an upstream');
+
+    ok(wait_for(sub { $up->held('listen') == 2 }), 'there is one at another');
+    $up->emit('listen', told('tools/list_changed'));
+    ok($get->method('notifications/tools/list_changed'),
+       'of which the client hears, too');
+
+    $both->delete;
+}
 
 
 # the pauses grow, also if the upstream ends each stream with its result

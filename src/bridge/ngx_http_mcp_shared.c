@@ -1386,7 +1386,7 @@ ngx_http_mcp_shared_notify(ngx_http_mcp_shared_t *us, ngx_str_t *text,
         /* so do those with a stream at the upstream, unless there is a gap */
 
         if (consume) {
-            d[0].event.flags |= NGX_MCP_EVENT_SHARED;
+            d[0].event.upstream = us->upstream->name;
         }
 
     } else if (uri->len <= NGX_MCP_TOPIC_URI_MAX) {
@@ -1421,16 +1421,14 @@ static void
 ngx_http_mcp_shared_notify_wholes(ngx_http_mcp_shared_t *us, ngx_str_t *text,
     ngx_str_t *uri)
 {
-    size_t                  i;
-    ngx_str_t               whole;
-    ngx_uint_t              n;
-    ngx_mcp_post_t          post;
-    ngx_mcp_delivery_t      d;
-    ngx_http_mcp_manner_t  *manner;
+    size_t              i;
+    ngx_str_t           whole;
+    ngx_uint_t          n;
+    ngx_mcp_post_t      post;
+    ngx_mcp_delivery_t  d;
 
     n = 0;
     whole.data = uri->data;
-    manner = ngx_http_mcp_manner(us->upstream, &us->tenant, 1);
 
     for (i = uri->len - 1; i && n < NGX_HTTP_MCP_SHARED_WHOLES; i--) {
 
@@ -1460,9 +1458,7 @@ ngx_http_mcp_shared_notify_wholes(ngx_http_mcp_shared_t *us, ngx_str_t *text,
             d.event.uri[0] = whole;
             d.event.list_key = us->audience_key;
 
-            if (manner == NULL || !manner->filters) {
-                d.event.flags = NGX_MCP_EVENT_SHARED;
-            }
+            d.event.upstream = us->upstream->name;
 
             post.deliveries = &d;
             post.n = 1;

@@ -75,9 +75,13 @@ ngx_mcp_log_target(ngx_mcp_zone_t *zone, ngx_mcp_event_t *event,
 
     target->flags = event->flags
                   & (NGX_MCP_EVENT_LISTED|NGX_MCP_EVENT_UNLISTED
-                     |NGX_MCP_EVENT_SHARED
                      |NGX_MCP_EVENT_OFFERED(NGX_MCP_OFFERED_ALL)
                      |NGX_MCP_EVENT_CHANGED(NGX_MCP_OFFERED_ALL));
+
+    if (event->upstream.data) {
+        target->flags |= ngx_mcp_hash(zone, &event->upstream, NULL)
+                         & NGX_MCP_EVENT_UPSTREAM;
+    }
 
     target->audience = event->list_key.data
                      ? ngx_mcp_hash(zone, &event->list_key, NULL) : 0;

@@ -65,12 +65,6 @@ typedef struct {
 /* the event is only for sessions that get their lists from upstreams */
 #define NGX_MCP_EVENT_UNLISTED  0x20
 
-/*
- * The event came on the stream of a shared upstream session.  It is only for
- * sessions that had no stream of their own at the upstream at this time.
- */
-#define NGX_MCP_EVENT_SHARED    0x40
-
 /* the event is for sessions that were offered one kind (NGX_MCP_OFFERED_*) */
 #define NGX_MCP_EVENT_OFFERED(kinds)  ((kinds) << 8)
 #define NGX_MCP_EVENT_KINDS(flags)    (((flags) >> 8) & 0x07)
@@ -98,6 +92,11 @@ typedef struct {
                                                          condition */
     ngx_str_t               identity;     /* data NULL: any */
     ngx_str_t               list_key;     /* data NULL: any */
+    ngx_str_t               upstream;     /* the event came on the stream of the
+                                             shared upstream session there: they
+                                             had no stream of their own at this
+                                             upstream at this time; data NULL:
+                                             no condition */
 } ngx_mcp_event_t;
 
 

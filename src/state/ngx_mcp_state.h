@@ -478,7 +478,7 @@ void ngx_mcp_upstream_session_lost_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_upstream_session_sh_t *us, ngx_uint_t worker);
 
 ngx_uint_t ngx_mcp_upstream_session_receives_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_session_sh_t *s, uint64_t stamp);
+    ngx_mcp_session_sh_t *s, ngx_mcp_event_sh_t *e);
 void ngx_mcp_listeners_ring_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s);
 void ngx_mcp_upstream_session_end_locked(ngx_mcp_zone_t *zone,

@@ -170,8 +170,11 @@ typedef struct {
     uint64_t                audience;
     uint64_t                flags;        /* those flags of the event
                                              (NGX_MCP_EVENT_*) that select
-                                             sessions */
+                                             sessions; in the upper half a hash
+                                             of the event's "upstream", or 0 */
 } ngx_mcp_target_sh_t;
+
+#define NGX_MCP_EVENT_UPSTREAM  0xffffffff00000000ULL
 
 
 /* begins as ngx_mcp_entry_sh_t */

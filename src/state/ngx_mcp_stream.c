@@ -948,9 +948,8 @@ ngx_mcp_channel_hidden_locked(ngx_mcp_zone_t *zone,
         return 1;
     }
 
-    if (e->target.flags & NGX_MCP_EVENT_SHARED
-        && ngx_mcp_upstream_session_receives_locked(zone, channel->session,
-                                                    e->stamp))
+    if (e->target.flags & NGX_MCP_EVENT_UPSTREAM
+        && ngx_mcp_upstream_session_receives_locked(zone, channel->session, e))
     {
         return 1;
     }

@@ -804,24 +804,26 @@ ngx_mcp_upstream_session_stream_release(ngx_mcp_zone_t *zone,
 
 
 /*
- * Returns whether an upstream streamed to the session itself when the event
- * came.
+ * Returns whether the upstream of the event streamed to the session itself when
+ * the event came.
  */
 
 ngx_uint_t
 ngx_mcp_upstream_session_receives_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_session_sh_t *s, uint64_t stamp)
+    ngx_mcp_session_sh_t *s, ngx_mcp_event_sh_t *e)
 {
     uint32_t                        n;
-    ngx_mcp_extension_sh_t         *e;
+    ngx_mcp_extension_sh_t         *ex;
     ngx_mcp_upstream_session_sh_t  *us;
 
-    e = ngx_mcp_session_extension(zone, s);
+    ex = ngx_mcp_session_extension(zone, s);
 
-    for (n = e->upstreams.head; n; n = us->rec.links.next) {
+    for (n = ex->upstreams.head; n; n = us->rec.links.next) {
         us = ngx_mcp_block(zone, n);
 
-        if (us->since && stamp >= us->since) {
+        if (us->since && e->stamp >= us->since
+            && ((us->upstream ^ e->target.flags) & NGX_MCP_EVENT_UPSTREAM) == 0)
+        {
             return 1;
         }
     }

@@ -148,7 +148,7 @@ ngx_uint_t ngx_mcp_upstream_session_stream_opened(ngx_mcp_zone_t *zone,
 /*
  * Notes that the GET stream has ended for now.  While it is open, a client
  * session receives changes of lists on it, and not the changes that the shared
- * upstream session received (NGX_MCP_EVENT_SHARED).
+ * upstream session there received ("upstream" of an event).
  */
 void ngx_mcp_upstream_session_stream_closed(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t ref);
