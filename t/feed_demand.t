@@ -84,6 +84,15 @@ later(30);
 ok(closed('/about/one'), 'until a minute after that');
 
 
+# two topics one after the other, whose names have the same CRC32
+
+subscribe(b => 'plumless');
+subscribe(b => 'buckeroo');
+$f->wait_open("/about/$_") for qw(plumless buckeroo);
+ok(is_open('/about/plumless'), 'the feed of a topic');
+ok(is_open('/about/buckeroo'), 'that of another one');
+
+
 # who waits
 
 my $waits = $s{a}->send_only($s{a}->message('tools/call', {

@@ -15,10 +15,6 @@
 /* one in so many of these may be for one tenant of an endpoint */
 #define NGX_HTTP_MCP_FEED_TENANTS  2
 
-/* ms; a holder is not told more often that its feed is still wanted */
-#define NGX_HTTP_MCP_FEED_SIGNAL   5000
-#define NGX_HTTP_MCP_FEED_SIGNALS  64
-
 /* ms; a limit is not logged more often */
 #define NGX_HTTP_MCP_FEED_LOG    60000
 
@@ -43,13 +39,6 @@ typedef struct {
     ngx_pool_t               *scratch;      /* memory for one event */
     const char               *logged_error;  /* the last one of its events */
 } ngx_http_mcp_feed_stream_t;
-
-
-typedef struct {
-    uint32_t                  hash;
-    ngx_msec_t                time;
-    ngx_uint_t                connected;
-} ngx_http_mcp_feed_signal_t;
 
 
 /* a feed that somebody waits for */
@@ -82,10 +71,8 @@ typedef struct {
 
 static void ngx_http_mcp_feed_tenants(ngx_http_mcp_feed_request_t *req);
 static const char *ngx_http_mcp_feed_request(ngx_http_mcp_feed_request_t *req);
-static ngx_uint_t ngx_http_mcp_feed_signal(ngx_http_mcp_feed_request_t *req,
-    ngx_http_mcp_feed_signal_t *signal, uint32_t hash);
 static const char *ngx_http_mcp_feed_open(ngx_http_mcp_feed_request_t *req);
-static ngx_uint_t ngx_http_mcp_feed_add_wait(ngx_http_mcp_feed_request_t *req);
+static void ngx_http_mcp_feed_add_wait(ngx_http_mcp_feed_request_t *req);
 static void ngx_http_mcp_feed_ready(void *data);
 static void ngx_http_mcp_feed_timeout(void *data);
 static ngx_http_mcp_reader_t *ngx_http_mcp_feed_create(ngx_mcp_zone_t *zone,
@@ -152,14 +139,6 @@ ngx_http_mcp_feed_init(ngx_mcp_zone_t *zone, ngx_array_t *bridges)
     ngx_http_mcp_feed_t          *feed;
     ngx_http_mcp_bridge_t       **bridge;
     ngx_http_mcp_feed_request_t   req;
-
-    zone->ctx[NGX_MCP_CTX_FEEDS] = ngx_pcalloc(ngx_cycle->pool,
-                                       NGX_HTTP_MCP_FEED_SIGNALS
-                                       * sizeof(ngx_http_mcp_feed_signal_t));
-
-    if (zone->ctx[NGX_MCP_CTX_FEEDS] == NULL) {
-        return NGX_ERROR;
-    }
 
     bridge = bridges->elts;
 
@@ -289,12 +268,9 @@ ngx_http_mcp_feed_want(ngx_http_mcp_bridge_t *bridge, ngx_mcp_caller_t *caller,
 static const char *
 ngx_http_mcp_feed_request(ngx_http_mcp_feed_request_t *req)
 {
-    uint32_t                     hash;
-    ngx_str_t                   *parts[5];
-    const char                  *why;
-    ngx_http_mcp_feed_t         *feed;
-    ngx_http_mcp_reader_t       *reader;
-    ngx_http_mcp_feed_signal_t  *signal;
+    ngx_str_t              *parts[5];
+    ngx_http_mcp_feed_t    *feed;
+    ngx_http_mcp_reader_t  *reader;
 
     feed = req->feed;
 
@@ -318,53 +294,20 @@ ngx_http_mcp_feed_request(ngx_http_mcp_feed_request_t *req)
         ngx_http_mcp_feed_signaled(reader);
 
         if (!reader->up) {
-            (void) ngx_http_mcp_feed_add_wait(req);
+            ngx_http_mcp_feed_add_wait(req);
         }
 
         return NULL;
     }
 
-    hash = ngx_crc32_short(req->key.data, req->key.len);
-    signal = req->bridge->zone->ctx[NGX_MCP_CTX_FEEDS];
-    signal += hash % NGX_HTTP_MCP_FEED_SIGNALS;
-
-    if (feed->demand && ngx_http_mcp_feed_signal(req, signal, hash)) {
-        return NULL;
-    }
-
-    why = ngx_http_mcp_feed_open(req);
-
-    if (why && feed->demand) {
-        signal->hash = 0;
-    }
-
-    return why;
-}
-
-
-/* tells the worker that reads the feed that it is wanted; 0: no worker does */
-
-static ngx_uint_t
-ngx_http_mcp_feed_signal(ngx_http_mcp_feed_request_t *req,
-    ngx_http_mcp_feed_signal_t *signal, uint32_t hash)
-{
-    if (signal->hash != hash
-        || ngx_current_msec - signal->time >= NGX_HTTP_MCP_FEED_SIGNAL)
+    if (feed->demand
+        && ngx_mcp_lease_signal(req->bridge->zone, &req->key) == NGX_OK)
     {
-        signal->hash = hash;
-        signal->time = ngx_current_msec;
-        signal->connected = 0;
-
-        if (ngx_mcp_lease_signal(req->bridge->zone, &req->key) != NGX_OK) {
-            return 0;
-        }
+        ngx_http_mcp_feed_add_wait(req);
+        return NULL;
     }
 
-    if (!signal->connected) {
-        signal->connected = ngx_http_mcp_feed_add_wait(req);
-    }
-
-    return 1;
+    return ngx_http_mcp_feed_open(req);
 }
 
 
@@ -393,7 +336,7 @@ ngx_http_mcp_feed_open(ngx_http_mcp_feed_request_t *req)
     switch (rc) {
 
     case NGX_OK:
-        (void) ngx_http_mcp_feed_add_wait(req);
+        ngx_http_mcp_feed_add_wait(req);
         return NULL;
 
     case NGX_BUSY:
@@ -420,31 +363,25 @@ ngx_http_mcp_feed_open(ngx_http_mcp_feed_request_t *req)
 }
 
 
-/*
- * Returns whether the feed is connected; if it may be soon, it joins the wait.
- */
+/* adds a feed to the wait if it is not connected, but may be soon */
 
-static ngx_uint_t
+static void
 ngx_http_mcp_feed_add_wait(ngx_http_mcp_feed_request_t *req)
 {
-    ngx_int_t                     rc;
     ngx_mcp_ref_t                 lease;
     ngx_http_mcp_feed_wait_t     *wait;
     ngx_http_mcp_feed_awaited_t  *awaited;
 
-    if (req->wait == NULL) {
-        return 0;
-    }
-
-    rc = ngx_mcp_lease_await(req->bridge->zone, &req->key, &lease);
-
-    if (rc != NGX_AGAIN) {
-        return rc == NGX_OK;
+    if (req->wait == NULL
+        || ngx_mcp_lease_await(req->bridge->zone, &req->key, &lease)
+           != NGX_AGAIN)
+    {
+        return;
     }
 
     awaited = ngx_pcalloc(req->pool, sizeof(ngx_http_mcp_feed_awaited_t));
     if (awaited == NULL) {
-        return 0;
+        return;
     }
 
     wait = *req->wait;
@@ -452,7 +389,7 @@ ngx_http_mcp_feed_add_wait(ngx_http_mcp_feed_request_t *req)
     if (wait == NULL) {
         wait = ngx_pcalloc(req->pool, sizeof(ngx_http_mcp_feed_wait_t));
         if (wait == NULL) {
-            return 0;
+            return;
         }
 
         wait->zone = req->bridge->zone;
@@ -467,8 +404,6 @@ ngx_http_mcp_feed_add_wait(ngx_http_mcp_feed_request_t *req)
 
     awaited->next = wait->feeds;
     wait->feeds = awaited;
-
-    return 0;
 }
 
 

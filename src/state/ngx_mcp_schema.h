@@ -116,7 +116,6 @@ typedef enum {
     NGX_MCP_CTX_READERS,
     NGX_MCP_CTX_BRIDGES,                       /* array of the bridges of all
                                                   endpoints */
-    NGX_MCP_CTX_FEEDS,
     NGX_MCP_CTX_LIST_CACHE,
     NGX_MCP_CTX_LIST_REFRESHES,
     NGX_MCP_CTX_WAITS,
