@@ -109,11 +109,11 @@ static void ngx_http_mcp_shared_gap_resources(ngx_http_mcp_shared_t *us);
 static void ngx_http_mcp_shared_gap_lists(ngx_http_mcp_shared_t *us);
 static void ngx_http_mcp_shared_notify_updated(ngx_http_mcp_shared_t *us,
     ngx_str_t *uri);
-static void ngx_http_mcp_shared_notify_wholes(ngx_http_mcp_shared_t *us,
-    ngx_str_t *text, ngx_str_t *uri);
 static void ngx_http_mcp_shared_notify(ngx_http_mcp_shared_t *us,
-    ngx_str_t *text, ngx_str_t *uri, ngx_uint_t flags,
+    ngx_pool_t *pool, ngx_str_t *text, ngx_str_t *uri, ngx_uint_t flags,
     ngx_mcp_consume_t *consume);
+static ngx_uint_t ngx_http_mcp_shared_wholes(ngx_http_mcp_shared_t *us,
+    ngx_str_t *uri, ngx_mcp_delivery_t *d);
 static ngx_http_mcp_manner_t *ngx_http_mcp_shared_manner(
     ngx_http_mcp_shared_t *us);
 static void ngx_http_mcp_interest_run(ngx_http_mcp_shared_t *us);
@@ -1215,7 +1215,7 @@ ngx_http_mcp_shared_event(ngx_http_mcp_reader_t *reader,
         if (ngx_http_mcp_shared_handlers->changed(us, change->kinds) != NGX_OK)
         {
             ngx_str_null(&uri);
-            ngx_http_mcp_shared_notify(us, text, &uri,
+            ngx_http_mcp_shared_notify(us, NULL, text, &uri,
                                        NGX_MCP_EVENT_CHANGED(change->offered),
                                        consume);
         }
@@ -1230,8 +1230,7 @@ ngx_http_mcp_shared_event(ngx_http_mcp_reader_t *reader,
             uri = ngx_http_mcp_upstream_message_uri(ureq, text, pool);
 
             if (uri.len) {
-                ngx_http_mcp_shared_notify_wholes(us, text, &uri);
-                ngx_http_mcp_shared_notify(us, text, &uri, 0, consume);
+                ngx_http_mcp_shared_notify(us, pool, text, &uri, 0, consume);
             }
 
             ngx_destroy_pool(pool);
@@ -1317,7 +1316,7 @@ ngx_http_mcp_shared_gap_lists(ngx_http_mcp_shared_t *us)
             continue;
         }
 
-        ngx_http_mcp_shared_notify(us, &change->notification, &none,
+        ngx_http_mcp_shared_notify(us, NULL, &change->notification, &none,
                                    NGX_MCP_EVENT_OFFERED(change->offered),
                                    NULL);
     }
@@ -1342,28 +1341,33 @@ ngx_http_mcp_shared_notify_updated(ngx_http_mcp_shared_t *us, ngx_str_t *uri)
     text = ngx_mcp_request_compose(pool, &none, &method, &params);
 
     if (params.data && text.data) {
-        ngx_http_mcp_shared_notify(us, &text, uri, 0, NULL);
+        ngx_http_mcp_shared_notify(us, pool, &text, uri, 0, NULL);
     }
 
     ngx_destroy_pool(pool);
 }
 
 
-/* flags: NGX_MCP_EVENT_OFFERED() or .._CHANGED(), of a change of lists */
+/*
+ * uri: the updated resource, or empty; then flags are NGX_MCP_EVENT_OFFERED()
+ * or .._CHANGED(), of a change of lists.  pool may be NULL if uri is empty.
+ */
 
 static void
-ngx_http_mcp_shared_notify(ngx_http_mcp_shared_t *us, ngx_str_t *text,
-    ngx_str_t *uri, ngx_uint_t flags, ngx_mcp_consume_t *consume)
+ngx_http_mcp_shared_notify(ngx_http_mcp_shared_t *us, ngx_pool_t *pool,
+    ngx_str_t *text, ngx_str_t *uri, ngx_uint_t flags,
+    ngx_mcp_consume_t *consume)
 {
     ngx_mcp_post_t          post;
-    ngx_mcp_delivery_t      d[2];
+    ngx_mcp_delivery_t      d[2 + 2 * NGX_HTTP_MCP_SHARED_WHOLES];
     ngx_http_mcp_manner_t  *manner;
 
-    ngx_memzero(d, sizeof(d));
+    ngx_memzero(d, sizeof(ngx_mcp_delivery_t));
     ngx_memzero(&post, sizeof(ngx_mcp_post_t));
 
     post.deliveries = d;
     post.n = 1;
+    post.pool = pool;
     post.consume = consume;
 
     d[0].endpoint = &us->bridge->endpoint;
@@ -1389,14 +1393,21 @@ ngx_http_mcp_shared_notify(ngx_http_mcp_shared_t *us, ngx_str_t *text,
             d[0].event.upstream = us->upstream->name;
         }
 
-    } else if (uri->len <= NGX_MCP_TOPIC_URI_MAX) {
+    } else {
 
-        /* somebody may wait for it */
+        if (consume) {
+            post.n += ngx_http_mcp_shared_wholes(us, uri, d);
+        }
 
-        d[1] = d[0];
-        d[1].topic.uri = *uri;
-        d[1].topic.other = 1;
-        post.n = 2;
+        if (uri->len <= NGX_MCP_TOPIC_URI_MAX) {
+
+            /* somebody may wait for it */
+
+            d[post.n] = d[0];
+            d[post.n].topic.uri = *uri;
+            d[post.n].topic.other = 1;
+            post.n++;
+        }
     }
 
     if (ngx_mcp_outbox_send(us->bridge->zone, &post) == NGX_ABORT) {
@@ -1412,32 +1423,32 @@ ngx_http_mcp_shared_notify(ngx_http_mcp_shared_t *us, ngx_str_t *text,
 
 
 /*
- * The changed resource may be a part of others that somebody subscribed to:
- * its URI begins with theirs.  Clients with a stream at the upstream are
- * notified there.
+ * The changed resource may be a part of others that somebody subscribed to: its
+ * URI begins with theirs.  Makes copies of the delivery d[0] for these, up to
+ * two for each of NGX_HTTP_MCP_SHARED_WHOLES, and returns their number.
+ * Clients with a stream at the upstream are notified there.
  */
 
-static void
-ngx_http_mcp_shared_notify_wholes(ngx_http_mcp_shared_t *us, ngx_str_t *text,
-    ngx_str_t *uri)
+static ngx_uint_t
+ngx_http_mcp_shared_wholes(ngx_http_mcp_shared_t *us, ngx_str_t *uri,
+    ngx_mcp_delivery_t *d)
 {
-    size_t              i;
-    ngx_str_t           whole;
-    ngx_uint_t          n;
-    ngx_mcp_post_t      post;
-    ngx_mcp_delivery_t  d;
+    size_t      i;
+    ngx_str_t   whole;
+    ngx_uint_t  n, places;
 
     n = 0;
+    places = 0;
     whole.data = uri->data;
 
-    for (i = uri->len - 1; i && n < NGX_HTTP_MCP_SHARED_WHOLES; i--) {
+    for (i = uri->len - 1; i && places < NGX_HTTP_MCP_SHARED_WHOLES; i--) {
 
         if (uri->data[i] != '/' && uri->data[i] != '?' && uri->data[i] != '#')
         {
             continue;
         }
 
-        n++;
+        places++;
 
         /* "a:b/" and "a:b", of "a:b/c" */
 
@@ -1449,23 +1460,15 @@ ngx_http_mcp_shared_notify_wholes(ngx_http_mcp_shared_t *us, ngx_str_t *text,
                 continue;
             }
 
-            ngx_memzero(&d, sizeof(ngx_mcp_delivery_t));
-            ngx_memzero(&post, sizeof(ngx_mcp_post_t));
+            n++;
 
-            d.endpoint = &us->bridge->endpoint;
-            d.tenant = &us->tenant;
-            d.text = *text;
-            d.event.uri[0] = whole;
-            d.event.list_key = us->audience_key;
-
-            d.event.upstream = us->upstream->name;
-
-            post.deliveries = &d;
-            post.n = 1;
-
-            (void) ngx_mcp_outbox_send(us->bridge->zone, &post);
+            d[n] = d[0];
+            d[n].event.uri[0] = whole;
+            d[n].event.upstream = us->upstream->name;
         }
     }
+
+    return n;
 }
 
 
