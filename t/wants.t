@@ -188,6 +188,23 @@ $t->publish([{ topic => 'topic-1', tenant_id => 'acme', n => 2 },
              { topic => 'topic-2', tenant_id => 'acme', n => 2 }]);
 is(heard($d, $uris[1]), $uris[1], 'nothing of what it unsubscribed from');
 
+# many that it subscribes to and soon unsubscribes from, and one of them again
+
+for my $uri (('events://often/latest') x 30,
+             map { "events://some-$_/latest" } 1 .. 250)
+{
+    $d->{s}->call('resources/subscribe', { uri => $uri }, conn => $conn);
+    $d->{s}->call('resources/unsubscribe', { uri => $uri }, conn => $conn);
+}
+
+my $often = 'events://often/latest';
+
+$d->{s}->call('resources/subscribe', { uri => $often }, conn => $conn);
+$t->publish([map { { topic => $_, tenant_id => 'acme', n => 3 } }
+             qw(often some-1 some-250 topic-100)], undef, conn => $conn);
+is(heard($d, $uris[-1]), "$often $uris[-1]",
+   'an event comes once, for what is left');
+
 # more tenants at once than a worker is told of one by one
 
 my @many = map { listens(client("user-$_", "tenant-$_")) } 1 .. 100;

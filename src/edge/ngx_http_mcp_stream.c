@@ -895,7 +895,8 @@ ngx_http_mcp_stream_doorbell(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
     }
 
     if (why & NGX_MCP_WAKE_WANTS) {
-        ngx_http_mcp_stream_unindex(s);
+        ngx_http_mcp_stream_unfollow(s);
+        s->indexed = 0;
     }
 
     ngx_http_mcp_stream_queue(s);

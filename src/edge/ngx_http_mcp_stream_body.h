@@ -135,6 +135,8 @@ struct ngx_http_mcp_stream_s {
     ngx_http_mcp_group_t         *group;
     ngx_http_mcp_member_t         all;        /* of the group */
     ngx_http_mcp_member_t        *wants;
+    ngx_uint_t                    nwants;     /* of its members, also those for
+                                                 former wants */
     ngx_queue_t                   pending;    /* place among those to be looked
                                                  at */
     ngx_queue_t                   due;        /* place in its queue of
@@ -160,7 +162,8 @@ struct ngx_http_mcp_stream_s {
     unsigned                      drained:1;    /* held: the request has
                                                    nothing unsent */
     unsigned                      queued:1;     /* in pending */
-    unsigned                      indexed:1;    /* the index has its wants */
+    unsigned                      indexed:1;    /* the index has all its
+                                                   wants */
     unsigned                      follows:1;    /* took all messages, and
                                                    follows its group */
     unsigned                      has_deadline:1;  /* in such a queue */
@@ -293,8 +296,8 @@ void ngx_http_mcp_stream_leave_group(ngx_http_mcp_stream_t *s);
 /*
  * Lets a stream that took all of its general line follow its group: it is woken
  * for events that it wants, and its place moves on with the group's.  It stops
- * following before it takes again or is closed.  NGX_OK; NGX_AGAIN: its wants
- * were not in the index until now, so it has to read once more first;
+ * following before it takes again or is closed.  NGX_OK; NGX_AGAIN: some of its
+ * wants were not in the index until now, so it has to read once more first;
  * NGX_ERROR.
  */
 ngx_int_t ngx_http_mcp_stream_follow(ngx_http_mcp_stream_t *s);

@@ -242,6 +242,8 @@ ngx_http_mcp_stream_outdated(ngx_http_mcp_stream_t *s)
 }
 
 
+/* adds the wants that the stream has got since the last call */
+
 static ngx_int_t
 ngx_http_mcp_stream_index(ngx_http_mcp_stream_t *s)
 {
@@ -251,6 +253,12 @@ ngx_http_mcp_stream_index(ngx_http_mcp_stream_t *s)
 
     wants = few;
     max = NGX_HTTP_MCP_WANTS_FEW;
+
+    /* most of what it has in the index may be wanted no more */
+
+    if (s->nwants > 2 * s->zs.nwants + NGX_HTTP_MCP_WANTS_FEW) {
+        ngx_http_mcp_stream_unindex(s);
+    }
 
     for ( ;; ) {
         n = ngx_mcp_stream_wants(s->streams->zone, &s->zs, wants, max);
@@ -301,6 +309,8 @@ ngx_http_mcp_stream_unindex(ngx_http_mcp_stream_t *s)
     ngx_http_mcp_stream_unfollow(s);
 
     s->indexed = 0;
+    s->nwants = 0;
+    s->zs.wanted = 0;
 
     while (s->wants) {
         m = s->wants;
@@ -357,6 +367,7 @@ ngx_http_mcp_want_join(ngx_http_mcp_stream_t *s, uint64_t hash)
     m->want = w;
     m->next = s->wants;
     s->wants = m;
+    s->nwants++;
 
     ngx_queue_insert_tail(&w->members, &m->queue);
 

@@ -249,6 +249,11 @@ typedef struct {
     uint32_t                own;
     uint32_t                of_group;
     uint32_t                of_endpoint;
+    uint32_t                nwants;       /* wants that the session had when
+                                             they were listed last, at most */
+    uint64_t                wanted;       /* stamp up to which the session's
+                                             subscriptions were listed; 0: list
+                                             all wants */
 
     ngx_mcp_cursor_t        cursor;       /* position of the event read last */
     ngx_mcp_cursor_t        seen;         /* end of the shared logs when the

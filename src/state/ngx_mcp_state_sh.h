@@ -30,7 +30,7 @@
 
 
 /* the layout of the records; a zone of another version is emptied */
-#define NGX_MCP_STATE_VERSION 27
+#define NGX_MCP_STATE_VERSION 28
 
 /*
  * Lists of idle sessions.  The timeouts of the sessions in list n have n
@@ -521,6 +521,8 @@ typedef struct {
     uint64_t                uri;          /* hash */
     uint64_t                upstream;     /* hash of the upstream's name; 0:
                                              the resource is the module's */
+    uint64_t                stamp;        /* larger than that of the session's
+                                             older subscriptions */
     ngx_mcp_ref_t           interest;     /* interest that it uses; block 0:
                                              the session asked the upstream */
     ngx_mcp_ref_t           topic;        /* topic that stays for it; block 0:

@@ -220,6 +220,7 @@ ngx_mcp_stream_begin_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
     stream->own = 0;
     stream->of_group = 0;
     stream->of_endpoint = 0;
+    stream->wanted = 0;
     stream->unknown = 0;
     stream->gap = NGX_MCP_GAP_NONE;
 

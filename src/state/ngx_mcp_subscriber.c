@@ -205,20 +205,32 @@ ngx_mcp_stream_wants(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
         return 0;
     }
 
-    if (sb->identity != none && i++ < max) {
-        wants[i - 1] = sb->identity;
+    if (stream->wanted == 0) {
+
+        if (sb->identity != none && i++ < max) {
+            wants[i - 1] = sb->identity;
+        }
+
+        if (sb->audience != none && i++ < max) {
+            wants[i - 1] = sb->audience;
+        }
     }
 
-    if (sb->audience != none && i++ < max) {
-        wants[i - 1] = sb->audience;
-    }
-
-    for (n = sb->subscriptions.head; n; n = sub->rec.links.next) {
+    for (n = sb->subscriptions.tail; n; n = sub->rec.links.prev) {
         sub = ngx_mcp_block(zone, n);
+
+        if (sub->stamp <= stream->wanted) {
+            break;
+        }
 
         if (i++ < max) {
             wants[i - 1] = sub->uri;
         }
+    }
+
+    if (i <= max) {
+        stream->wanted = zone->sh->stamp;
+        stream->nwants = 2 + sb->nsubscriptions;
     }
 
     ngx_mcp_zone_unlock(zone);
@@ -292,6 +304,7 @@ ngx_mcp_subscriber_add_locked(ngx_mcp_zone_t *zone,
 
     sub->rec.hash = ngx_mcp_subscriber_hash(ngx_mcp_number(zone, sb),
                                             sub->uri);
+    sub->stamp = ++zone->sh->stamp;
 
     ngx_mcp_hash_insert_locked(zone, sub);
     ngx_mcp_list_append(zone, &sb->subscriptions, ngx_mcp_number(zone, sub),

@@ -59,10 +59,13 @@ ngx_int_t ngx_mcp_group_news(ngx_mcp_zone_t *zone, ngx_mcp_ref_t group,
     uint64_t *seen, ngx_mcp_news_t *news, ngx_uint_t *n);
 
 /*
- * The wants of a stream beside NGX_MCP_WANT_ALL.  Returns their number, and
- * stores no more than max.  When they change, the stream that carries the
- * general channel is woken with NGX_MCP_WAKE_WANTS; so is a stream that
- * another one relieves of the channel, as it gets no changes any more.
+ * Lists the wants of a stream, beside NGX_MCP_WANT_ALL, that its session got
+ * since the last call; all of them if stream->wanted is 0.  Returns their
+ * number, and stores no more than max; if there are more, the next call lists
+ * them again.  When a session gets a want, the stream that carries its general
+ * channel is woken with NGX_MCP_WAKE_WANTS; so is a stream that another one
+ * relieves of the channel, as it gets no changes any more.  Of a want that a
+ * session has no more a stream does not hear: the events are not for it.
  */
 ngx_uint_t ngx_mcp_stream_wants(ngx_mcp_zone_t *zone,
     ngx_mcp_stream_t *stream, uint64_t *wants, ngx_uint_t max);

@@ -147,16 +147,19 @@ topics() {
 
 
 subscribe() {
-    local a b c
+    local a b c d e f
 
     start subscribe 1 <<< "$(mcp 64m "mcp_capabilities resources;
                                       mcp_subscription_limit 2000;")"
     # shellcheck disable=SC2086
-    read -r a b c < <($same "$load" -p "$port" $work subscribe "$rounds")
+    read -r a b c d e f \
+        < <($same "$load" -p "$port" $work subscribe "$rounds")
     stop "$master"
 
     growth_row "subscribe, session has 100 | 1, us" "$b" "$a"
     growth_row "subscribe, session has 1000 | 1, us" "$c" "$a"
+    growth_row "the same with an open stream, 100 | 1, us" "$e" "$d"
+    growth_row "the same with an open stream, 1000 | 1, us" "$f" "$d"
 }
 
 

@@ -289,27 +289,34 @@ growth_subscribe(char **argv)
 {
     int         i, j, k, n, rounds;
     char        uri[64];
-    conn_t      c;
-    double      spent, *us[3];
-    session_t   s[3];
+    conn_t      c, streams[6];
+    double      spent, *us[6];
+    session_t   s[6];
 
     static const int  counts[3] = { 1, 100, 1000 };
 
     rounds = atoi(argv[0]);
     dial_worker(&c, 1, workers[0]);
 
-    for (i = 0; i < 3; i++) {
+    /* the last three have a stream */
+
+    for (i = 0; i < 6; i++) {
         us[i] = calloc(rounds, sizeof(double));
         session_open(&c, &s[i], "/mcp", "");
 
-        for (n = 1; n < counts[i]; n++) {
+        if (i >= 3) {
+            dial_worker(&streams[i], 1, workers[0]);
+            stream_start(&streams[i], &s[i]);
+        }
+
+        for (n = 1; n < counts[i % 3]; n++) {
             snprintf(uri, sizeof(uri), "memory://%d", n);
             subscribe(&c, &s[i], "subscribe", uri);
         }
     }
 
     for (j = -1; j < rounds; j++) {
-        for (i = 0; i < 3; i++) {
+        for (i = 0; i < 6; i++) {
             spent = workers_time();
 
             for (k = 0; k < ROUND; k++) {
@@ -323,8 +330,9 @@ growth_subscribe(char **argv)
         }
     }
 
-    printf("%.2f %.2f %.2f\n", median(us[0], rounds), median(us[1], rounds),
-           median(us[2], rounds));
+    for (i = 0; i < 6; i++) {
+        printf("%.2f%c", median(us[i], rounds), i < 5 ? ' ' : '\n');
+    }
 
     return 0;
 }

@@ -60,7 +60,8 @@ static struct {
 
     { "subscribe", growth_subscribe, 1, "ROUNDS\n"
       "    subscribe and unsubscribe when a session has 1, 100, 1000\n"
-      "    subscriptions; prints us of the workers" },
+      "    subscriptions; prints us of the workers, without and with an open\n"
+      "    stream" },
 
     { "wait", growth_wait, 2, "WAITERS ROUNDS\n"
       "    so many calls that wait for one topic, beside 100; prints us of\n"

@@ -2505,11 +2505,13 @@ wanted_tests(void)
     env_stream_open(&zone, two, 0, NULL, 2, 2, &other);
     drain();
 
+    ok(ngx_mcp_stream_wants(&zone, &st, wants, 0) == 2,
+       "what a stream wants may be more than there is room for");
     ok(ngx_mcp_stream_wants(&zone, &other, wants, 4) == 1
        && ngx_mcp_stream_wants(&zone, &st, wants, 4) == 2
        && wants[1] == ngx_mcp_hash(&zone, &a, NULL),
-       "what a stream wants: an identity, a subscription");
-    ok(ngx_mcp_stream_wants(&zone, &st, wants, 0) == 2, "which may be more");
+       "an identity, a subscription");
+    ok(ngx_mcp_stream_wants(&zone, &st, wants, 4) == 0, "each is listed once");
 
     s = ngx_mcp_record(&zone, one, NGX_MCP_SESSION);
     g = ngx_mcp_session_group(&zone, s);
@@ -2569,6 +2571,16 @@ wanted_tests(void)
     drain();
     ok(heard.streams == 1 && heard.local == 1
        && heard.why == NGX_MCP_WAKE_WANTS, "of which the stream hears");
+    ok(ngx_mcp_stream_wants(&zone, &st, wants, 4) == 1
+       && wants[0] == ngx_mcp_hash(&zone, &b, NULL), "it is the only new one");
+    ngx_mcp_session_unsubscribe(&zone, one, &b);
+    ngx_mcp_session_subscribe(&zone, one, &b, NULL, 8);
+    drain();
+    ok(ngx_mcp_stream_wants(&zone, &st, wants, 4) == 1,
+       "and again behind an end of it");
+    st.wanted = 0;
+    ok(ngx_mcp_stream_wants(&zone, &st, wants, 4) == 3 && st.nwants >= 3,
+       "all are listed on demand");
     is(news(st.group, &seen, 1, ngx_mcp_hash(&zone, &b, NULL)), "75b ok",
        "there are no news");
 
