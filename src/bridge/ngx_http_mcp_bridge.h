@@ -24,9 +24,12 @@
 /* one mcp_events directive */
 
 typedef struct {
-    ngx_http_mcp_upstream_t     upstream;   /* the backend, by its URI */
-    ngx_http_complex_value_t   *topic;      /* NULL: events name theirs */
-    ngx_uint_t                  demand;     /* NGX_HTTP_MCP_FEED_* */
+    ngx_http_mcp_upstream_t     upstream;   /* the backend that sends the
+                                               events, named by its URI */
+    ngx_http_complex_value_t   *topic;      /* topic of all events; NULL: each
+                                               event names its topic */
+    ngx_uint_t                  demand;     /* NGX_HTTP_MCP_FEED_*; 0: the feed
+                                               is always open */
 } ngx_http_mcp_feed_t;
 
 /*
@@ -47,18 +50,19 @@ typedef enum {
 } ngx_http_mcp_list_cache_e;
 
 
-/* bits of mcp_builtin_tools */
+/* bits of "tools": built-in tools that mcp_builtin_tools names */
 
 #define NGX_HTTP_MCP_TOOL_WAIT     0x02
 #define NGX_HTTP_MCP_TOOL_SESSION  0x04
 
 
-/* the endpoint may have topics; its clients see them as resources */
+/*
+ * Bits of "topics": topics keep the endpoint's events; clients see topics as
+ * resources; clients without a session may read topics, too.
+ */
 
 #define NGX_HTTP_MCP_TOPICS_KEPT         0x01
 #define NGX_HTTP_MCP_TOPICS_OFFERED      0x02
-
-/* clients without a session may read topics, too */
 #define NGX_HTTP_MCP_TOPICS_SESSIONLESS  0x04
 
 
@@ -73,18 +77,26 @@ typedef struct {
                                                 same endpoint */
 
     ngx_array_t                *feeds;       /* ngx_http_mcp_feed_t */
-    ngx_array_t                *invalidate;  /* ngx_mcp_rule_t; NULL: default */
-    ngx_str_t                   logger;
-    ngx_str_t                   logger_json;
-    ngx_msec_t                  coalesce;    /* 0: off */
+    ngx_array_t                *invalidate;  /* ngx_mcp_rule_t; NULL: the
+                                                default rules */
+    ngx_str_t                   logger;      /* "logger" of messages that rules
+                                                send */
+    ngx_str_t                   logger_json; /* "logger" as a JSON string */
+    ngx_msec_t                  coalesce;    /* length of a coalescing window;
+                                                0: events are sent at once */
 
     ngx_uint_t                  lists;       /* ngx_http_mcp_list_cache_e */
-    ngx_msec_t                  lists_ttl;
-    ngx_http_complex_value_t   *lists_key;   /* NULL: none */
-    ngx_uint_t                  lists_max;   /* number of audiences */
-    ngx_uint_t                  lists_kinds; /* NGX_MCP_LIST_BIT() */
-    ngx_uint_t                  lists_passing;  /* the kinds among them that
-                                                   are kept as they pass */
+    ngx_msec_t                  lists_ttl;   /* age at which a cached list is
+                                                fetched again */
+    ngx_http_complex_value_t   *lists_key;   /* key of an audience beside its
+                                                tenant; NULL: none */
+    ngx_uint_t                  lists_max;   /* audiences that the endpoint may
+                                                have */
+    ngx_uint_t                  lists_kinds; /* NGX_MCP_LIST_BIT() of kinds of
+                                                lists that are cached */
+    ngx_uint_t                  lists_passing;  /* the cached kinds whose lists
+                                                   are not fetched, but kept
+                                                   when they pass to a client */
     ngx_uint_t                  lists_here;  /* mcp_list_cache is written in
                                                 the location itself */
     ngx_flag_t                  lists_warm;  /* lists are fetched before a
@@ -98,13 +110,14 @@ typedef struct {
                                                 decides what they are offered */
 
     ngx_uint_t                  tools;       /* NGX_HTTP_MCP_TOOL_* */
-    ngx_uint_t                 *hidden;      /* built-in tools that hide tools
-                                                of upstreams, as each worker
-                                                has logged */
+    ngx_uint_t                 *hidden;      /* NGX_HTTP_MCP_TOOL_* of built-in
+                                                tools of which this worker has
+                                                logged that they hide a tool of
+                                                an upstream */
     ngx_uint_t                  topics;      /* NGX_HTTP_MCP_TOPICS_* */
     ngx_uint_t                  topic_limit; /* topics of one tenant */
     ngx_str_t                  *tenant;      /* tenant of all clients; NULL:
-                                                clients differ in it */
+                                                clients have different ones */
 } ngx_http_mcp_bridge_t;
 
 

@@ -22,8 +22,9 @@
 typedef struct {
     ngx_uint_t                bit;        /* NGX_HTTP_MCP_TOOL_* */
     ngx_str_t                 name;
-    ngx_str_t                 entry;      /* raw entry of tools/list */
-    ngx_str_t                 alone;      /* entry for clients without a
+    ngx_str_t                 entry;      /* raw entry of the tool in
+                                             tools/list */
+    ngx_str_t                 alone;      /* raw entry for clients without a
                                              session */
 } ngx_http_mcp_builtin_t;
 
@@ -73,9 +74,10 @@ ngx_str_t ngx_http_mcp_builtin_session_info(ngx_http_mcp_bridge_t *bridge,
  */
 
 typedef struct {
-    ngx_str_t                 client;     /* raw clientInfo, or empty */
+    ngx_str_t                 client;     /* raw clientInfo of the request;
+                                             empty: it has none */
     ngx_uint_t                calls;      /* limit of running calls */
-    ngx_uint_t                subscriptions;  /* limit */
+    ngx_uint_t                subscriptions;  /* limit of subscriptions */
 } ngx_http_mcp_builtin_caller_t;
 
 ngx_str_t ngx_http_mcp_builtin_caller_info(ngx_http_mcp_bridge_t *bridge,
@@ -113,13 +115,13 @@ typedef struct {
 
 
 /*
- * Whether the module has own entries for this list method, so that it can
- * answer without an upstream.
+ * Returns whether the module has own entries for this list method, so that it
+ * can answer without an upstream.
  */
 ngx_uint_t ngx_http_mcp_list_own(ngx_http_mcp_bridge_t *bridge,
     ngx_uint_t method);
 
-/* whether ngx_http_mcp_list_edit() may change a result */
+/* returns whether ngx_http_mcp_list_edit() may change a result */
 ngx_uint_t ngx_http_mcp_list_edit_needed(ngx_http_mcp_list_edit_t *edit);
 
 /*

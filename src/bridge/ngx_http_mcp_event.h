@@ -25,12 +25,13 @@
 
 typedef struct {
     ngx_mcp_zone_t         *zone;
-    ngx_str_t              *endpoint;     /* NULL: all */
-    ngx_str_t              *tenant;       /* NULL: all */
-    ngx_str_t               session;      /* UUID text; data NULL: all */
-    ngx_str_t               identity;     /* data NULL: all */
-    ngx_str_t               uri;          /* a resource that is subscribed to;
-                                             len 0: all sessions */
+    ngx_str_t              *endpoint;     /* NULL: all endpoints */
+    ngx_str_t              *tenant;       /* NULL: all tenants */
+    ngx_str_t               session;      /* UUID of a session as text; data
+                                             NULL: all sessions */
+    ngx_str_t               identity;     /* data NULL: all identities */
+    ngx_str_t               uri;          /* resource to which the sessions have
+                                             subscribed; len 0: all sessions */
     ngx_str_t               topic;        /* URI of the event's topic; len 0:
                                              it has none */
     ngx_array_t             deliveries;   /* ngx_mcp_delivery_t */

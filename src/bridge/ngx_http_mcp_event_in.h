@@ -24,27 +24,35 @@
 typedef struct {
     ngx_mcp_zone_t             *zone;
     ngx_array_t                *bridges;      /* ngx_http_mcp_bridge_t * */
-    ngx_str_t                  *endpoint;     /* NULL: all of the zone */
+    ngx_str_t                  *endpoint;     /* the only endpoint that events
+                                                 may address; NULL: any of the
+                                                 zone */
     ngx_str_t                  *tenant;       /* the only tenant that events
                                                  may address; NULL: any */
-    ngx_str_t                   kind;         /* kind of payloads */
+    ngx_str_t                   kind;         /* kind of all events that are
+                                                 payloads */
     ngx_str_t                   topic;        /* topic of payloads, and of
-                                                 events that name none */
-    ngx_str_t                   id;           /* id for all events without an
-                                                 own id, or empty */
-    ngx_mcp_counter_e           counter;      /* the source's counter of events
-                                                 that were sent */
+                                                 events that name no topic */
+    ngx_str_t                   id;           /* id of all events that have no
+                                                 id of their own; empty: none */
+    ngx_mcp_counter_e           counter;      /* counts the source's events that
+                                                 were sent */
     ngx_pool_t                 *pool;
-    ngx_mcp_consume_t          *consume;      /* consumed with the event of a
-                                                 feed; NULL: no feed */
+    ngx_mcp_consume_t          *consume;      /* how a feed's reader takes the
+                                                 event; NULL: the source is no
+                                                 feed */
 
-    unsigned                    payload:1;    /* the body is only a payload:
-                                                 it addresses nobody */
-    unsigned                    json:1;       /* the payload must be JSON */
+    unsigned                    payload:1;    /* events are payloads: their
+                                                 members are not read, and
+                                                 address nobody */
+    unsigned                    json:1;       /* a payload has to be JSON */
     unsigned                    once:1;       /* an event whose id was taken
                                                  before is not sent again */
 
-    /* in: message.json is the scan of the event already; cleared */
+    /*
+     * in: message.json is the scan of the event's text already;
+     * ngx_http_mcp_event_in() clears this
+     */
     unsigned                    scanned:1;
 
     /* out: the event was refused as its session or call does not exist */
@@ -58,17 +66,19 @@ typedef struct {
 
     /*
      * out: if item.block is not 0, the event is still on its way to many
-     * sessions, and the source calls ngx_mcp_outbox_run() for it.  missed:
-     * sessions that had no room for the event so far.
+     * sessions, and the source calls ngx_mcp_outbox_run() for the item.
+     * missed: number of sessions that had no room for the event so far.
      */
     ngx_mcp_ref_t               item;
     ngx_uint_t                  missed;
 
     /* private */
-    ngx_uint_t                  number;       /* number of this event */
-    ngx_uint_t                  searches;     /* searches of all sessions for
-                                                 a progress token so far */
-    ngx_str_t                   named;        /* topic of this event */
+    ngx_uint_t                  number;       /* of the event among those of
+                                                 the source, from 1 */
+    ngx_uint_t                  searches;     /* how often all sessions were
+                                                 searched for a progress token
+                                                 so far */
+    ngx_str_t                   named;        /* topic that the event names */
     ngx_mcp_message_t           message;
 } ngx_http_mcp_event_in_t;
 

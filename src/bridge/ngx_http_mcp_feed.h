@@ -20,20 +20,22 @@
 #include "ngx_http_mcp_reader.h"
 
 
-/* ms */
+/* ms for which a feed on demand stays open after no session wants it */
 #define NGX_HTTP_MCP_FEED_KEEP      60000
+
+/* ms for which a request waits at most until feeds are connected */
 #define NGX_HTTP_MCP_FEED_TIMEOUT   2000
 
 
 /*
- * Starts the feeds in a worker that has joined the zone.  bridges:
- * ngx_http_mcp_bridge_t *.
+ * Starts the feeds in a worker that has joined the zone.  bridges: array of
+ * ngx_http_mcp_bridge_t *.  Returns NGX_OK.
  */
 ngx_int_t ngx_http_mcp_feed_init(ngx_mcp_zone_t *zone, ngx_array_t *bridges);
 
 extern ngx_http_mcp_reader_kind_t  ngx_http_mcp_feed_readers;
 
-/* how many feeds of topics one session may open at a time */
+/* feeds of topics that one session may have open at a time */
 #define NGX_HTTP_MCP_FEED_SESSION  32
 
 

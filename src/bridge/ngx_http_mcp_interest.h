@@ -24,17 +24,17 @@ typedef struct {
     ngx_http_mcp_bridge_t     *bridge;
     ngx_http_mcp_upstream_t   *upstream;
     ngx_mcp_caller_t          *caller;
-    ngx_str_t                  uri;
-    ngx_uint_t                 limit;
+    ngx_str_t                  uri;        /* of the resource */
+    ngx_uint_t                 limit;      /* of the session's subscriptions */
     ngx_pool_t                *pool;
 
     /*
-     * NGX_OK: the upstream accepted the subscription; NGX_DONE: it cannot be
-     * shared, and the caller subscribes in the client's own upstream session;
-     * NGX_DECLINED: the session is not subscribed any more; NGX_ABORT: it took
-     * too long, and the session was unsubscribed; NGX_BUSY, NGX_ERROR: the
-     * subscription was lost, and the limit or the zone has no room for a new
-     * one.
+     * The wait is over.  NGX_OK: the upstream accepted the subscription;
+     * NGX_DONE: the subscription cannot be shared, and the caller subscribes in
+     * the client's own upstream session; NGX_DECLINED: the session is not
+     * subscribed any more; NGX_ABORT: the upstream took too long, and the
+     * session was unsubscribed; NGX_BUSY, NGX_ERROR: the subscription was lost,
+     * and the limit or the zone has no room for a new one.
      */
     void                     (*done)(void *data, ngx_int_t rc);
     void                      *data;
@@ -53,14 +53,18 @@ typedef struct {
  */
 ngx_int_t ngx_http_mcp_interest(ngx_http_mcp_interest_t *want);
 
-/* done() is called once, unless ngx_http_mcp_interest_cancel() comes before */
+/*
+ * Waits: want->done() is called once, in a later event, unless
+ * ngx_http_mcp_interest_cancel() is called before.
+ */
 void ngx_http_mcp_interest_wait(ngx_http_mcp_interest_t *want);
 void ngx_http_mcp_interest_cancel(ngx_http_mcp_interest_t *want);
 
 
 /*
- * Subscribes to the resource, in the shared upstream session, until the call
- * ends; for a call that waits for its update.  Failures are not reported.
+ * For a call that waits for an update of the resource: subscribes to the
+ * resource in the shared upstream session until the call ends.  Failures are
+ * not reported.
  */
 void ngx_http_mcp_interest_add_call(ngx_http_mcp_interest_t *want,
     ngx_mcp_ref_t call);

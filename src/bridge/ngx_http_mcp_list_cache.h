@@ -30,36 +30,46 @@
 /* a copy of a list in this worker, kept as long as it is used */
 
 typedef struct {
-    ngx_queue_t               queue;      /* of all copies, the last used one
-                                             first */
-    ngx_queue_t               chain;      /* of a bucket of the table */
+    ngx_queue_t               queue;      /* place among all copies of the
+                                             worker, the last used one first */
+    ngx_queue_t               chain;      /* place in a bucket of the hash
+                                             table */
     ngx_mcp_zone_t           *zone;
-    ngx_mcp_list_t            list;
-    ngx_str_t                 text;       /* an array */
-    ngx_mcp_merge_t          *index;      /* NULL: there is one upstream, and
-                                             its names stay as they are */
+    ngx_mcp_list_t            list;       /* the version of the list in the zone
+                                             that was copied */
+    ngx_str_t                 text;       /* raw array of the entries */
+    ngx_mcp_merge_t          *index;      /* finds an entry's upstream by its
+                                             name; NULL: there is one upstream,
+                                             whose names stay as they are */
     ngx_mcp_page_t           *pages;
     ngx_uint_t                npages;
-    ngx_pool_t               *pool;       /* has the copy and all its texts */
-    ngx_uint_t                uses;
-    ngx_uint_t                linked;
-    ngx_uint_t                annotated;  /* 0: it is not known yet */
+    ngx_pool_t               *pool;       /* memory of the copy and its texts */
+    ngx_uint_t                uses;       /* callers that have not released the
+                                             copy */
+    ngx_uint_t                linked;     /* the copy is in "queue" and "chain";
+                                             0: its last user frees it */
+    ngx_uint_t                annotated;  /* NGX_HTTP_MCP_LIST_ANNOTATED: a tool
+                                             has arguments that headers repeat;
+                                             0: it is not known yet */
     ngx_msec_t                touched;    /* when the zone was told last that
                                              the list is used */
 } ngx_http_mcp_list_copy_t;
 
 
-/* whether lists of this kind are fetched and kept: "on", not "auto" */
+/* returns whether lists of this kind are fetched: mcp_list_cache is "on" */
 #define ngx_http_mcp_list_cache_keeps(bridge, kind)                           \
     ((bridge)->lists == NGX_HTTP_MCP_LIST_CACHE_ON && (bridge)->router.n      \
      && (bridge)->lists_kinds & NGX_MCP_LIST_BIT(kind))
 
 /*
- * Finds the list of this kind for the caller's audience.  NGX_OK: the caller
- * releases *list after use; NGX_AGAIN: the list is being fetched for the first
- * time: the caller waits for it, or, when that took too long, asks with
- * "partial" for the parts that there are; NGX_DECLINED: the list is not
- * cached; NGX_ERROR.
+ * Finds the list of this kind for the caller's audience.
+ *
+ *   NGX_OK        *list is found; ngx_http_mcp_list_cache_release() after use
+ *   NGX_AGAIN     the list is being fetched for the first time: the caller
+ *                 waits (ngx_http_mcp_list_cache_wait()), and if that takes
+ *                 too long, asks with "partial" for the parts that there are
+ *   NGX_DECLINED  the list is not cached
+ *   NGX_ERROR     the list could not be copied
  */
 ngx_int_t ngx_http_mcp_list_cache_get(ngx_http_mcp_bridge_t *bridge,
     ngx_mcp_caller_t *caller, ngx_uint_t kind, ngx_uint_t partial,
@@ -92,21 +102,21 @@ void ngx_http_mcp_list_cache_keep(ngx_http_mcp_bridge_t *bridge,
     ngx_mcp_list_content_t *content, uint64_t forgotten);
 
 /*
- * The text of a list as clients of the audience see it, from pool.  data NULL:
- * there is no list.
+ * Returns the text of a list as clients of the audience see it, from pool.
+ * data NULL: there is no list.
  */
 ngx_str_t ngx_http_mcp_list_cache_view(ngx_http_mcp_bridge_t *bridge,
     ngx_mcp_ref_t audience, ngx_uint_t kind, ngx_pool_t *pool);
 
-/* whether a tool of the list has arguments that headers repeat */
+/* returns whether a tool of the list has arguments that headers repeat */
 ngx_uint_t ngx_http_mcp_list_cache_annotated(ngx_http_mcp_list_copy_t *list);
 
 /*
- * The index of the list of this kind for the caller's audience, by the names
- * that clients see (ngx_mcp_merge_find()); sources are numbers of the router's
- * upstreams.  NULL: no list is known, or there is one upstream and its names
- * stay as they are.  The index is valid until control goes back to the event
- * loop.  Not for callers that have lists of their own.
+ * Returns the index of the list of this kind for the caller's audience, by the
+ * names that clients see (ngx_mcp_merge_find()); sources are numbers of the
+ * router's upstreams.  NULL: no list is known, or there is one upstream, whose
+ * names stay as they are.  The index is valid until control goes back to the
+ * event loop.  The caller must not have lists of its own.
  */
 ngx_mcp_merge_t *ngx_http_mcp_list_cache_index(ngx_http_mcp_bridge_t *bridge,
     ngx_mcp_caller_t *caller, ngx_uint_t kind);
@@ -134,8 +144,9 @@ typedef struct {
 } ngx_http_mcp_list_waiter_t;
 
 /*
- * Waits after NGX_AGAIN: ready() is called once, in a later event, unless
- * ngx_http_mcp_list_cache_cancel() is called before.
+ * Waits after ngx_http_mcp_list_cache_get() returned NGX_AGAIN: ready() is
+ * called once, in a later event, unless ngx_http_mcp_list_cache_cancel() is
+ * called before.
  */
 void ngx_http_mcp_list_cache_wait(ngx_http_mcp_list_waiter_t *waiter,
     ngx_http_mcp_bridge_t *bridge, ngx_mcp_caller_t *caller, ngx_uint_t kind);

@@ -21,7 +21,10 @@
 /* sets ngx_http_mcp_shared_handlers; called before workers start */
 ngx_int_t ngx_http_mcp_list_refresh_init(ngx_mcp_zone_t *zone);
 
-/* the doorbell: handlers->lists */
+/*
+ * The zone's doorbell rang for lists: some are due to be fetched, or were
+ * fetched.  keys: NGX_MCP_RING_KEY() of their audiences.
+ */
 void ngx_http_mcp_list_refresh_doorbell(ngx_mcp_zone_t *zone, uint64_t keys);
 
 /*

@@ -20,18 +20,21 @@
 #include "ngx_http_mcp_bridge.h"
 
 
-/* lives as long as the request */
+/* the route of a request; what it points to lives as long as the request */
 
 typedef struct {
-    ngx_http_mcp_upstream_t  *upstream;   /* NULL: no upstream has it */
+    ngx_http_mcp_upstream_t  *upstream;   /* NULL: no upstream has the subject
+                                             of the request */
     ngx_str_t                 local;      /* the upstream's own name of the
-                                             subject; data NULL: as sent */
-    uint32_t                  asked;      /* bits of upstreams that were asked,
-                                             this one included */
-    unsigned                  cut:1;      /* local is wrong if the exposed name
-                                             was cut */
-    unsigned                  seek:1;     /* if the upstream has not got it,
-                                             the next one is asked */
+                                             subject; data NULL: the name that
+                                             the client sent */
+    uint32_t                  asked;      /* bits of the upstreams that were
+                                             asked, with "upstream" */
+    unsigned                  cut:1;      /* "local" is wrong if the name that
+                                             clients see was cut */
+    unsigned                  seek:1;     /* if "upstream" answers that it has
+                                             no such subject, the next upstream
+                                             is asked */
 } ngx_http_mcp_route_t;
 
 
@@ -44,12 +47,18 @@ void ngx_http_mcp_route(ngx_http_mcp_bridge_t *bridge,
     ngx_mcp_caller_t *caller, ngx_uint_t method_code, ngx_mcp_path_e subject,
     ngx_str_t *name, ngx_http_mcp_route_t *route);
 
-/* takes the next upstream; NGX_OK; NGX_DECLINED: all upstreams were asked */
+/*
+ * Makes the next upstream that was not asked yet the route's upstream.  NGX_OK;
+ * NGX_DECLINED: all upstreams were asked.
+ */
 ngx_int_t ngx_http_mcp_route_next(ngx_http_mcp_bridge_t *bridge,
     ngx_mcp_caller_t *caller, ngx_uint_t method_code,
     ngx_http_mcp_route_t *route);
 
-/* whether an error of this code says that the upstream has no such subject */
+/*
+ * Returns whether an error with this code means that the upstream has no such
+ * subject.
+ */
 ngx_uint_t ngx_http_mcp_route_absent(ngx_uint_t method_code, ngx_int_t code);
 
 /* remembers that this upstream has the resource */

@@ -35,11 +35,14 @@
 #include "ngx_http_mcp_reader.h"
 
 
-/* ms */
+/* ms for which a shared upstream session is kept after nothing needs it */
 #define NGX_HTTP_MCP_SHARED_KEEP  60000
 
 
-/* bits: what needs the session and its GET stream */
+/*
+ * Users, which need the session and its stream of changes: cached lists,
+ * subscriptions to resources, clients that hear of changes on no other stream
+ */
 
 #define NGX_HTTP_MCP_SHARED_LISTS          0x01
 #define NGX_HTTP_MCP_SHARED_SUBSCRIPTIONS  0x02
@@ -53,36 +56,45 @@ struct ngx_http_mcp_shared_s {
     ngx_http_mcp_upstream_t   *upstream;
     ngx_str_t                  tenant;
     ngx_str_t                  audience_key;
-    ngx_pool_t                *pool;       /* lives as long as it is held */
-    void                      *lists;      /* context of the handlers */
+    ngx_pool_t                *pool;       /* memory that lives as long as the
+                                              worker holds the session */
+    void                      *lists;      /* data of the handlers of lists */
 
     /* private */
     ngx_mcp_ref_t              ref;            /* its record in the zone */
     u_char                     id[NGX_MCP_UUID_LEN];
-    ngx_uint_t                 users;          /* NGX_HTTP_MCP_SHARED_* */
-    ngx_msec_t                 unused_since;   /* when it was needed last */
-    ngx_event_t                work;           /* posted */
+    ngx_uint_t                 users;          /* bits of present users,
+                                                  NGX_HTTP_MCP_SHARED_* */
+    ngx_msec_t                 unused_since;   /* time when the session was
+                                                  needed last */
+    ngx_event_t                work;           /* posted when there may be
+                                                  something to do */
     ngx_queue_t                waiting;        /* requests to be sent */
     ngx_queue_t                running;        /* requests that were sent */
-    ngx_queue_t                asked;          /* subscriptions to be made or
-                                                  ended with the stream */
-    ngx_uint_t                 nwaiting;
-    ngx_uint_t                 nrunning;
-    ngx_uint_t                 requests;       /* number of them so far */
+    ngx_queue_t                asked;          /* subscriptions that the next
+                                                  request of the stream makes or
+                                                  ends, as it names URIs */
+    ngx_uint_t                 nwaiting;       /* length of "waiting" */
+    ngx_uint_t                 nrunning;       /* length of "running" */
+    ngx_uint_t                 requests;       /* requests made so far, for
+                                                  their JSON-RPC ids */
     ngx_uint_t                 serial;         /* the upstream session that was
                                                   seen last; 0: none */
     ngx_uint_t                 stream_serial;  /* the upstream session of the
                                                   stream */
     ngx_http_mcp_backoff_t     backoff;        /* pause after a failure */
-    ngx_msec_t                 resume;         /* end of that pause */
-    ngx_msec_t                 refused;        /* when the GET stream was
-                                                  refused last */
+    ngx_msec_t                 resume;         /* time when the pause after a
+                                                  failure ends */
+    ngx_msec_t                 refused;        /* time when the upstream refused
+                                                  the stream last */
     ngx_http_mcp_reader_t      reader;
 
     unsigned                   established:1;     /* the upstream has a session
                                                      or needs none */
-    unsigned                   paused:1;          /* until "resume" */
-    unsigned                   listening:1;
+    unsigned                   paused:1;          /* no request is sent until
+                                                     "resume" */
+    unsigned                   listening:1;       /* the reader is to keep the
+                                                     stream open */
     unsigned                   stream_pending:1;  /* requests wait until the
                                                      stream is requested */
     unsigned                   stream_requested:1;
@@ -90,9 +102,12 @@ struct ngx_http_mcp_shared_s {
                                                      stream was requested */
     unsigned                   idle:1;       /* the stream was closed, as it
                                                 was not needed */
-    unsigned                   no_stream:1;  /* the upstream offers none now */
-    unsigned                   filters:1;    /* as known last, the stream
-                                                names the resources */
+    unsigned                   no_stream:1;  /* the upstream offers no stream
+                                                at present */
+    unsigned                   filters:1;    /* as far as is known, the request
+                                                of the stream names the
+                                                resources: there is no
+                                                resources/subscribe */
 };
 
 
@@ -100,14 +115,18 @@ struct ngx_http_mcp_shared_s {
 
 typedef struct {
     ngx_http_mcp_outcome_e     outcome;
-    ngx_uint_t                 status;     /* of HTTP; 0: no answer */
-    ngx_int_t                  code;       /* of a JSON-RPC error, or 0 */
-    ngx_str_t                  result;     /* raw; empty: there is none */
+    ngx_uint_t                 status;     /* HTTP status; 0: there was no
+                                              response */
+    ngx_int_t                  code;       /* code of the JSON-RPC error; 0: no
+                                              error */
+    ngx_str_t                  result;     /* raw result; empty: none */
     ngx_mcp_hint_t             hint;       /* how the result may be cached */
     ngx_uint_t                 sessionless;  /* the upstream has no sessions */
-    ngx_uint_t                 filters;    /* subscriptions are made with the
-                                              stream */
-    ngx_uint_t                 serial;     /* of the upstream session, or 0 */
+    ngx_uint_t                 filters;    /* the upstream knows no
+                                              resources/subscribe: the request
+                                              of the stream names URIs */
+    ngx_uint_t                 serial;     /* of the upstream session that was
+                                              used; 0: none */
 } ngx_http_mcp_shared_answer_t;
 
 typedef void (*ngx_http_mcp_shared_done_pt)(ngx_http_mcp_shared_t *us,
@@ -161,7 +180,10 @@ ngx_int_t ngx_http_mcp_shared_record(ngx_http_mcp_bridge_t *bridge,
 ngx_int_t ngx_http_mcp_shared_ensure(ngx_http_mcp_bridge_t *bridge,
     ngx_http_mcp_upstream_t *u, ngx_str_t *tenant, ngx_str_t *audience_key);
 
-/* the same for an audience at all upstreams: each has a part of its lists */
+/*
+ * Calls ngx_http_mcp_shared_ensure() for the audience at all upstreams, as each
+ * of them has a part of the audience's lists.
+ */
 ngx_int_t ngx_http_mcp_shared_ensure_all(ngx_http_mcp_bridge_t *bridge,
     ngx_str_t *tenant, ngx_str_t *audience_key);
 
@@ -180,7 +202,10 @@ ngx_int_t ngx_http_mcp_shared_request(ngx_http_mcp_shared_t *us,
 
 extern ngx_http_mcp_reader_kind_t  ngx_http_mcp_shared_readers;
 
-/* the doorbell: handlers->interests */
+/*
+ * The zone's doorbell rang for subscriptions: some are to be made or ended, or
+ * were.  keys: NGX_MCP_RING_KEY() of the shared upstream sessions.
+ */
 void ngx_http_mcp_shared_interests(ngx_mcp_zone_t *zone, uint64_t keys);
 
 

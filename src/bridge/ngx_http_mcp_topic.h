@@ -21,7 +21,7 @@
 /* longest decoded name of a topic, in bytes */
 #define NGX_HTTP_MCP_TOPIC_MAX  512
 
-/* the refusal of another topic */
+/* text of the error with which one more topic is refused */
 #define NGX_HTTP_MCP_TOPICS_BUSY                                              \
     "too many topics are in use: a session may keep an eighth of "            \
     "mcp_topic_limit, a tenant all of it; try again later"

@@ -27,7 +27,7 @@ typedef struct {
 void ngx_http_mcp_tree_insert(ngx_rbtree_node_t *temp,
     ngx_rbtree_node_t *node, ngx_rbtree_node_t *sentinel);
 
-/* the structure with this key, or NULL */
+/* returns the structure with this key, or NULL */
 void *ngx_http_mcp_tree_find(ngx_rbtree_t *tree, uint64_t key);
 
 

@@ -35,13 +35,17 @@ struct ngx_http_mcp_wait_s {
     ngx_mcp_zone_t           *zone;
     ngx_mcp_caller_t         *caller;
     ngx_mcp_topic_t           topic;
-    ngx_str_t                 name;       /* name of the event; len 0: any */
-    ngx_str_t                 match;      /* raw object of at most
-                                             NGX_HTTP_MCP_WAIT_FIELDS members;
+    ngx_str_t                 name;       /* name that the event has to have;
                                              len 0: any */
-    uint64_t                  after;      /* in: position to search behind;
-                                             out: position that was reached */
-    ngx_msec_t                timeout;
+    ngx_str_t                 match;      /* raw object whose members the event
+                                             has to have, at most
+                                             NGX_HTTP_MCP_WAIT_FIELDS; len 0:
+                                             any event matches */
+    uint64_t                  after;      /* in: position in the topic behind
+                                             which the search begins; out:
+                                             position up to which events were
+                                             searched */
+    ngx_msec_t                timeout;    /* the wait ends after this, in ms */
     ngx_msec_t                drain;      /* at a graceful quit the wait ends
                                              within this time, in ms */
     ngx_pool_t               *pool;       /* memory for the event */
@@ -51,8 +55,9 @@ struct ngx_http_mcp_wait_s {
     void                     *data;
 
     /* out */
-    ngx_str_t                 event;      /* raw object */
-    ngx_uint_t                missed;     /* earlier events may be lost */
+    ngx_str_t                 event;      /* the event that matches, raw */
+    ngx_uint_t                missed;     /* events behind "after" may have been
+                                             lost before they were searched */
 
     /* private */
     ngx_queue_t                   queue;      /* waiters of the watch */
@@ -81,7 +86,7 @@ struct ngx_http_mcp_wait_s {
 ngx_int_t ngx_http_mcp_wait_start(ngx_http_mcp_wait_t *w);
 void ngx_http_mcp_wait_stop(ngx_http_mcp_wait_t *w);
 
-/* the doorbell: handlers->topic */
+/* the zone's doorbell rang for a topic: it has new events */
 void ngx_http_mcp_wait_doorbell(ngx_mcp_zone_t *zone, ngx_mcp_ref_t topic);
 
 /* at a graceful quit: ends each wait within its "drain" */
