@@ -77,7 +77,7 @@ static ngx_http_mcp_list_key_t  ngx_http_mcp_list_keys[] = {
 };
 
 
-/* since: how far an event may lie back */
+/* entry of wait_for_event; since: text that says how old an event may be */
 
 #define NGX_HTTP_MCP_BUILTIN_WAIT(since)                                      \
     "{\"name\":\"wait_for_event\",\"title\":\"Wait for an event\","           \
@@ -446,7 +446,7 @@ ngx_http_mcp_builtin_resource(ngx_http_mcp_bridge_t *bridge,
 }
 
 
-/* digits behind the point count up to the third */
+/* reads seconds with up to three digits behind the point as ms */
 
 static ngx_int_t
 ngx_http_mcp_builtin_seconds(ngx_str_t *raw, ngx_msec_t *timeout)
@@ -537,7 +537,10 @@ ngx_http_mcp_builtin_wait_result(ngx_http_mcp_wait_t *w, ngx_int_t rc)
 }
 
 
-/* the same as text, for who does not know of structured content */
+/*
+ * Composes a result of the raw object as "structuredContent", and as text in
+ * "content" for clients that do not read the former.
+ */
 
 static ngx_str_t
 ngx_http_mcp_builtin_result(ngx_pool_t *pool, ngx_str_t *structured)
@@ -957,7 +960,7 @@ ngx_http_mcp_list_edit(ngx_http_mcp_list_edit_t *edit, ngx_str_t *result)
 }
 
 
-/* own things go behind "[", in front of the first entry or of "]" */
+/* puts the module's own entries behind "[" of the list */
 
 static ngx_int_t
 ngx_http_mcp_list_edit_prepend(ngx_http_mcp_list_edit_t *edit,
@@ -1090,7 +1093,7 @@ ngx_http_mcp_list_edit_tools(ngx_http_mcp_list_edit_t *edit,
 }
 
 
-/* those of the endpoint that the caller may call; NULL: no memory */
+/* writes built-in tools that the caller may call at p; NULL: no memory */
 
 static u_char *
 ngx_http_mcp_list_edit_builtins(ngx_http_mcp_list_edit_t *edit, u_char *p)
@@ -1128,8 +1131,8 @@ ngx_http_mcp_list_edit_builtins(ngx_http_mcp_list_edit_t *edit, u_char *p)
 
 
 /*
- * The part of the upstream's list that stays; *rest is behind the list then.
- * NULL: no memory.
+ * Writes the entries of the upstream's list that the caller may see; *rest is
+ * behind the list after that.  NULL: no memory.
  */
 
 static u_char *

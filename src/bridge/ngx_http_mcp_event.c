@@ -25,7 +25,7 @@ static ngx_int_t ngx_http_mcp_event_coalesce(ngx_mcp_delivery_t *d,
     ngx_mcp_invalidate_t *in, ngx_mcp_notification_t *out, ngx_pool_t *pool);
 
 
-/* members that say for whom an event is, which is nobody else's business */
+/* members that say for whom an event is; clients do not see them */
 
 static ngx_str_t  ngx_http_mcp_event_private[] = {
     ngx_string("session_id"),
@@ -60,7 +60,7 @@ ngx_http_mcp_event_add(ngx_http_mcp_address_t *to, ngx_str_t *text,
 {
     ngx_mcp_delivery_t  *d;
 
-    /* somebody may wait for it */
+    /* calls may wait for an update of the resource */
 
     if (event->uri[0].len
         && ngx_http_mcp_event_add_waits(to, &event->uri[0], text) != NGX_OK)
@@ -398,7 +398,7 @@ ngx_http_mcp_event_list_changed(ngx_http_mcp_address_t *to,
             continue;
         }
 
-        /* there is nothing to compare with */
+        /* the module knows no former list to compare with */
 
         d = ngx_http_mcp_event_add_delivery(to);
         if (d == NULL) {
@@ -416,7 +416,10 @@ ngx_http_mcp_event_list_changed(ngx_http_mcp_address_t *to,
 }
 
 
-/* the first of a window goes at once, others wait for its end */
+/*
+ * Makes the delivery open or join a coalescing window: the first event of a
+ * window is sent at once, later ones are sent at its end as one.
+ */
 
 static ngx_int_t
 ngx_http_mcp_event_coalesce(ngx_mcp_delivery_t *d,

@@ -10,7 +10,7 @@
 #include "ngx_mcp_splice.h"
 
 
-/* of one source: calls are searched for a token in all sessions */
+/* progress tokens of one source for which all sessions are searched */
 #define NGX_HTTP_MCP_EVENT_IN_SEARCHES  64
 
 
@@ -46,7 +46,7 @@ static ngx_uint_t ngx_http_mcp_event_in_matches(ngx_http_mcp_event_in_t *in,
     ngx_http_mcp_bridge_t *bridge);
 
 
-/* members that address a notification, which they do not belong to */
+/* members that address a notification; they are cut out of it */
 
 static ngx_str_t  ngx_http_mcp_event_in_addresses[] = {
     ngx_string("tenant_id"),
@@ -123,7 +123,10 @@ ngx_http_mcp_event_in(ngx_http_mcp_event_in_t *in, ngx_str_t *text,
 }
 
 
-/* finds out whether it is a notification, and scans it, if it was not yet */
+/*
+ * Scans an event that was not scanned yet, and reads its members.  Returns
+ * NULL, or why the event is refused.
+ */
 
 static const char *
 ngx_http_mcp_event_in_parse(ngx_http_mcp_event_in_t *in, ngx_str_t *text,
@@ -204,7 +207,7 @@ ngx_http_mcp_event_in_deliver(ngx_http_mcp_event_in_t *in,
         return "there is no \"method\", \"kind\" or \"topic\"";
     }
 
-    /* a notified client finds it there */
+    /* the topic has the event before clients are told of it */
 
     if (to->topic.len
         && (ngx_http_mcp_event_in_keep(in, to, &what->text) != NGX_OK
@@ -299,8 +302,8 @@ ngx_http_mcp_event_in_not_kept(ngx_http_mcp_event_in_t *in,
 
 
 /*
- * The event of a body that is a payload.  What it says addresses nobody: it
- * comes from those who know nothing of sessions.
+ * Makes an event of a payload.  The members of a payload address nobody, as its
+ * sender knows nothing of sessions.
  */
 
 static const char *
@@ -476,7 +479,7 @@ ngx_http_mcp_event_in_address(ngx_http_mcp_event_in_t *in,
 }
 
 
-/* value->data is NULL when the member is absent */
+/* reads a member that is a string; value->data NULL: there is none */
 
 static const char *
 ngx_http_mcp_event_in_member(ngx_http_mcp_event_in_t *in, ngx_mcp_path_e path,
@@ -548,7 +551,7 @@ ngx_http_mcp_event_in_id(ngx_http_mcp_event_in_t *in,
             return NULL;
         }
 
-        /* one for the whole body: each event has its own */
+        /* the id is that of the whole body: each event gets its number */
 
         d = ngx_pnalloc(in->pool, in->id.len + NGX_INT_T_LEN + 1);
         if (d == NULL) {
@@ -727,7 +730,7 @@ ngx_http_mcp_event_in_progress(ngx_http_mcp_event_in_t *in,
 }
 
 
-/* the content that readers of the topic get from now on */
+/* adds a delivery to the topic, whose readers get the event from now on */
 
 static ngx_int_t
 ngx_http_mcp_event_in_keep(ngx_http_mcp_event_in_t *in,

@@ -9,18 +9,19 @@
 #include "ngx_http_mcp_topic.h"
 
 
-/* one in so many connections may be a feed that is opened on demand */
+/* a worker may use one in so many of its connections for feeds on demand */
 #define NGX_HTTP_MCP_FEED_SHARE  8
 
-/* one in so many of these may be for one tenant of an endpoint */
+/* a tenant may have one in so many of the feeds on demand of a worker */
 #define NGX_HTTP_MCP_FEED_TENANTS  2
 
-/* ms; a limit is not logged more often */
+/* ms between two lines of the log about a limit */
 #define NGX_HTTP_MCP_FEED_LOG    60000
 
-/* ms; how often a reader checks that its feed is still wanted */
+/* ms between two checks of a reader that its feed is still wanted */
 #define NGX_HTTP_MCP_FEED_CHECK  5000
 
+/* bytes of a block of the memory for one event */
 #define NGX_HTTP_MCP_FEED_SCRATCH  4096
 
 
@@ -30,14 +31,19 @@ typedef struct {
     ngx_http_mcp_reader_t     reader;
     ngx_http_mcp_bridge_t    *bridge;
     ngx_http_mcp_feed_t      *feed;
-    ngx_str_t                 tenant;       /* empty, as topic, if the feed
-                                               is not on demand for it */
-    ngx_str_t                 topic;
-    ngx_str_t                 default_topic;  /* of events that name none */
-    ngx_msec_t                wanted;       /* time when it was wanted last */
-    ngx_msec_t                checked;      /* time when that was looked up */
+    ngx_str_t                 tenant;       /* tenant that the feed is for;
+                                               empty: for all tenants */
+    ngx_str_t                 topic;        /* topic that the feed is for;
+                                               empty: for all topics */
+    ngx_str_t                 default_topic;  /* topic of events that name no
+                                                 topic */
+    ngx_msec_t                wanted;       /* time when somebody wanted the
+                                               feed last */
+    ngx_msec_t                checked;      /* time when the zone was asked last
+                                               whether the feed is wanted */
     ngx_pool_t               *scratch;      /* memory for one event */
-    const char               *logged_error;  /* the last one of its events */
+    const char               *logged_error;  /* why an event was refused, as it
+                                                was logged last */
 } ngx_http_mcp_feed_stream_t;
 
 
@@ -46,7 +52,7 @@ typedef struct {
 struct ngx_http_mcp_feed_awaited_s {
     ngx_http_mcp_waiter_t         waiter;
     ngx_http_mcp_feed_wait_t     *wait;
-    ngx_http_mcp_feed_awaited_t  *next;     /* next feed of the wait */
+    ngx_http_mcp_feed_awaited_t  *next;     /* next feed of the same wait */
     ngx_http_mcp_bridge_t        *bridge;
     ngx_http_mcp_feed_t          *feed;
     ngx_mcp_ref_t                 lease;
@@ -58,14 +64,16 @@ struct ngx_http_mcp_feed_awaited_s {
 typedef struct {
     ngx_http_mcp_bridge_t        *bridge;
     ngx_http_mcp_feed_t          *feed;
-    ngx_str_t                    *tenant;   /* NULL, as topic, if the feed is
-                                           not on demand for it */
-    ngx_str_t                    *topic;
-    ngx_mcp_caller_t             *caller;   /* it pays for the feed; NULL:
-                                           nobody does */
+    ngx_str_t                    *tenant;   /* tenant that the feed is for;
+                                               NULL: for all tenants */
+    ngx_str_t                    *topic;    /* topic that the feed is for;
+                                               NULL: for all topics */
+    ngx_mcp_caller_t             *caller;   /* the client whose limits count the
+                                               feed; NULL: no client's */
     ngx_pool_t                   *pool;
-    ngx_http_mcp_feed_wait_t    **wait;     /* NULL: nobody waits for it */
-    ngx_str_t                     key;      /* of its lease */
+    ngx_http_mcp_feed_wait_t    **wait;     /* the wait that the feed joins;
+                                               NULL: nobody waits for it */
+    ngx_str_t                     key;      /* key of the feed's lease */
 } ngx_http_mcp_feed_request_t;
 
 
@@ -104,7 +112,7 @@ static void ngx_http_mcp_feed_ended(ngx_http_mcp_reader_t *reader,
 static const char *ngx_http_mcp_feed_limit(const char *why);
 
 
-/* the tenant, and the topic, that a feed on demand is for; NULL: for all */
+/* returns the tenant that a feed on demand is for; NULL: for all tenants */
 
 #define ngx_http_mcp_feed_tenant(fs)                                          \
     (((fs)->feed->demand & NGX_HTTP_MCP_FEED_TENANT) ? &(fs)->tenant : NULL)
@@ -127,7 +135,7 @@ ngx_http_mcp_reader_kind_t  ngx_http_mcp_feed_readers = {
 };
 
 
-/* the feeds on demand of all zones: they use connections of the worker */
+/* number of this worker's feeds on demand, in all zones */
 
 static ngx_uint_t  ngx_http_mcp_feed_number;
 
@@ -445,7 +453,7 @@ ngx_http_mcp_feed_cancel(ngx_http_mcp_feed_wait_t *wait)
 }
 
 
-/* the feed has connected or failed; other feeds of the wait may have, too */
+/* ends the wait if each of its feeds has connected or failed by now */
 
 static void
 ngx_http_mcp_feed_ready(void *data)
@@ -460,7 +468,7 @@ ngx_http_mcp_feed_ready(void *data)
 
         if (ngx_mcp_lease_settled(wait->zone, awaited->lease) == NGX_AGAIN) {
 
-            /* a worker that died since may have connected it */
+            /* the worker that connected the feed may have died since */
 
             if (!ngx_http_mcp_waiter_waiting(&awaited->waiter)) {
                 ngx_http_mcp_waiter_restart(&awaited->waiter);
@@ -476,7 +484,10 @@ ngx_http_mcp_feed_ready(void *data)
 }
 
 
-/* the time of the wait is over; later waits leave these feeds out */
+/*
+ * The time of the wait is over.  Feeds that are not connected are noted as
+ * failed, so that later waits do not wait for them.
+ */
 
 static void
 ngx_http_mcp_feed_timeout(void *data)
@@ -494,8 +505,8 @@ ngx_http_mcp_feed_timeout(void *data)
         lease.fence = 0;
 
         /*
-         * a feed may be connected by now, or the wait of another client noted
-         * the failure
+         * A feed may be connected by now, or the wait of another client may
+         * have noted the failure.
          */
 
         if (ngx_mcp_lease_failed(wait->zone, &lease) != NGX_OK) {
@@ -542,7 +553,7 @@ ngx_http_mcp_feed_create(ngx_mcp_zone_t *zone, ngx_str_t *key,
 
     if (fs->feed == NULL) {
 
-        /* the lease is of another configuration */
+        /* another configuration made the lease */
 
         return NULL;
     }
@@ -570,7 +581,10 @@ ngx_http_mcp_feed_create(ngx_mcp_zone_t *zone, ngx_str_t *key,
 }
 
 
-/* finds a feed by the parts of its key: endpoint, URI, and topic= as written */
+/*
+ * Finds a feed of this configuration by parts of its key: the endpoint, the
+ * URI, and the value of "topic=" with its variables.
+ */
 
 static ngx_http_mcp_feed_t *
 ngx_http_mcp_feed_find(ngx_mcp_zone_t *zone, ngx_str_t *parts,
@@ -826,7 +840,10 @@ ngx_http_mcp_feed_gap(ngx_http_mcp_reader_t *reader, const char *why)
 }
 
 
-/* notifies subscribers of the topic of a gap: the events are for them alone */
+/*
+ * Notifies the subscribers of the feed's topic of a gap, as events of the feed
+ * are for no other sessions.
+ */
 
 static void
 ngx_http_mcp_feed_gap_topic(ngx_http_mcp_feed_stream_t *fs, ngx_str_t *tenant,
@@ -887,7 +904,10 @@ ngx_http_mcp_feed_disconnected(ngx_http_mcp_reader_t *reader)
 }
 
 
-/* the feed cannot succeed; the lease is kept, so that no other worker tries */
+/*
+ * The backend refused the feed for good.  The worker keeps the lease, so that
+ * no other worker asks the backend.
+ */
 
 static void
 ngx_http_mcp_feed_stopped(ngx_http_mcp_reader_t *reader)
@@ -903,7 +923,7 @@ ngx_http_mcp_feed_ended(ngx_http_mcp_reader_t *reader, ngx_uint_t how)
 
     fs = reader->data;
 
-    /* it may have been wanted meanwhile, while the lease was there */
+    /* somebody who found the lease just before its end made no new one */
 
     if (how == NGX_HTTP_MCP_READER_DROPPED && ngx_http_mcp_feed_wanted(fs)) {
         (void) ngx_mcp_lease_ensure(reader->upstream->zone, &reader->key);

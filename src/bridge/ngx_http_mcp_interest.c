@@ -38,7 +38,7 @@ ngx_http_mcp_interest(ngx_http_mcp_interest_t *want)
 }
 
 
-/* sets the audience key: that of the session, or without one the caller's */
+/* sets the audience key: the session's, or the caller's if it has no session */
 
 static ngx_int_t
 ngx_http_mcp_interest_key(ngx_http_mcp_interest_t *want)
@@ -86,7 +86,7 @@ ngx_http_mcp_interest_join(ngx_http_mcp_interest_t *want)
         return rc;
     }
 
-    /* too many audiences: each session for itself then */
+    /* with too many audiences each session subscribes for itself */
 
     rc = ngx_mcp_session_subscribe(want->bridge->zone, want->caller->session,
                                    &want->uri, &want->upstream->name,

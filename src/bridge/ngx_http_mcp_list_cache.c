@@ -11,22 +11,26 @@
 #include "ngx_mcp_outbox.h"
 
 
-/* how many copies a worker keeps for a zone */
+/* copies, and bytes of them, that a worker keeps for a zone */
 #define NGX_HTTP_MCP_LIST_CACHE_COPIES  1024
 #define NGX_HTTP_MCP_LIST_CACHE_SIZE    (32 * 1024 * 1024)
 
 #define NGX_HTTP_MCP_LIST_CACHE_BUCKETS  1024
 
+/* value of "annotated": a tool of the list has arguments that headers repeat */
 #define NGX_HTTP_MCP_LIST_ANNOTATED  2
 
-/* how often the use of a copy is noted in the zone, ms */
+/* ms between two notes in the zone that a copy is used */
 #define NGX_HTTP_MCP_LIST_CACHE_TOUCH  1000
 
 /* bytes of the name of a log line that is written once */
 #define NGX_HTTP_MCP_LIST_CACHE_ID  256
 
 
-/* a worker remembers audiences of callers without a session, by hash */
+/*
+ * Audiences of callers without a session that a worker remembers, one for each
+ * place in a hash table, and bytes of the names of one of them
+ */
 #define NGX_HTTP_MCP_LIST_CACHE_KNOWN      64
 #define NGX_HTTP_MCP_LIST_CACHE_KNOWN_LEN  192
 
@@ -34,9 +38,11 @@
 typedef struct {
     ngx_http_mcp_bridge_t    *bridge;
     ngx_mcp_ref_t             audience;
-    size_t                    tenant;     /* length; the key is behind it */
-    size_t                    len;        /* length of both */
+    size_t                    tenant;     /* length of the tenant in "text" */
+    size_t                    len;        /* length of "text" */
     u_char                    text[NGX_HTTP_MCP_LIST_CACHE_KNOWN_LEN];
+                                          /* the tenant, and the audience's key
+                                             behind it */
 } ngx_http_mcp_list_known_t;
 
 
@@ -44,9 +50,10 @@ typedef struct {
 
 typedef struct {
     ngx_queue_t                table[NGX_HTTP_MCP_LIST_CACHE_BUCKETS];
-    ngx_queue_t                copies;    /* the one used last is first */
-    ngx_uint_t                 n;
-    size_t                     size;
+    ngx_queue_t                copies;    /* all copies, the last used one
+                                             first */
+    ngx_uint_t                 n;         /* number of copies */
+    size_t                     size;      /* bytes of all copies */
     ngx_http_mcp_list_known_t  known[NGX_HTTP_MCP_LIST_CACHE_KNOWN];
 } ngx_http_mcp_list_cache_t;
 
@@ -232,7 +239,10 @@ ngx_http_mcp_list_cache_names(ngx_http_mcp_bridge_t *bridge,
 }
 
 
-/* copies the list that was just found; NULL: it was dropped, or no memory */
+/*
+ * Returns this worker's copy of a list of the zone, which it makes or renews if
+ * need be.  NULL: the zone has dropped the list, or there is no memory.
+ */
 
 static ngx_http_mcp_list_copy_t *
 ngx_http_mcp_list_cache_use(ngx_http_mcp_bridge_t *bridge,
@@ -466,7 +476,7 @@ ngx_http_mcp_list_cache_log_left_out(ngx_http_mcp_bridge_t *bridge,
 }
 
 
-/* makes the caller a member of its audience, which may be a new one */
+/* finds or makes the audience of the caller, and has the session join it */
 
 static ngx_int_t
 ngx_http_mcp_list_cache_enter(ngx_http_mcp_bridge_t *bridge,
@@ -496,8 +506,9 @@ ngx_http_mcp_list_cache_enter(ngx_http_mcp_bridge_t *bridge,
 
 
 /*
- * A session keeps the reference to its audience; for a caller without a session
- * the worker keeps it.  The zone tells whether the reference is out of date.
+ * Finds the audience of a caller without a session, as this worker remembers
+ * it; a session keeps its own reference.  The zone tells whether the reference
+ * is out of date.
  */
 
 static void
@@ -546,7 +557,10 @@ ngx_http_mcp_list_cache_learn(ngx_http_mcp_bridge_t *bridge,
 }
 
 
-/* returns the caller's place, which another caller may have taken; or NULL */
+/*
+ * Returns the place in which the caller's audience is remembered; the place may
+ * hold another audience.  NULL: the caller has a session, or long names.
+ */
 
 static ngx_http_mcp_list_known_t *
 ngx_http_mcp_list_cache_known(ngx_http_mcp_bridge_t *bridge,

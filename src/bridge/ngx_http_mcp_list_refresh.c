@@ -12,37 +12,47 @@
 #include "ngx_http_mcp_profile.h"
 
 
-/* ms; a list is not fetched more often because the upstream says so */
+/* ms between two fetches of a list, although the upstream's hint is shorter */
 #define NGX_HTTP_MCP_LIST_TTL  10000
 
 
 typedef struct ngx_http_mcp_list_refresh_s  ngx_http_mcp_list_refresh_t;
 
 
-/* a list that is being fetched */
+/* one kind of the lists of an audience, and its fetch */
 
 typedef struct {
     ngx_http_mcp_list_refresh_t  *refresh;
     ngx_uint_t                    kind;
-    ngx_pool_t                   *pool;      /* NULL: it is not */
-    ngx_mcp_pages_t               pages;
-    uint32_t                      signals;
-    ngx_msec_t                    ttl;       /* of the list */
-    ngx_uint_t                    failures;  /* since it was fetched last */
-    ngx_uint_t                    large;     /* the log says that it is */
+    ngx_pool_t                   *pool;      /* memory of the fetch; NULL: the
+                                                list is not being fetched */
+    ngx_mcp_pages_t               pages;     /* pages fetched so far */
+    uint32_t                      signals;   /* signals of changes that the zone
+                                                had when the fetch began */
+    ngx_msec_t                    ttl;       /* ms until the list is to be
+                                                fetched again */
+    ngx_uint_t                    failures;  /* fetches that failed since the
+                                                last one that succeeded */
+    ngx_uint_t                    large;     /* the log says already that the
+                                                list is too large */
 } ngx_http_mcp_fetch_t;
 
 
-/* the lists of an audience at an upstream whose shared session is held here */
+/*
+ * The lists of an audience at one upstream; this worker holds the shared
+ * upstream session there.
+ */
 
 struct ngx_http_mcp_list_refresh_s {
-    ngx_queue_t               queue;
+    ngx_queue_t               queue;      /* place among all of the worker */
     ngx_http_mcp_shared_t    *us;
-    ngx_mcp_audience_t        names;
-    ngx_mcp_ref_t             audience;
-    ngx_mcp_ref_t             part;
-    ngx_event_t               timer;
-    ngx_uint_t                replaced;
+    ngx_mcp_audience_t        names;      /* endpoint, tenant and key of the
+                                             audience */
+    ngx_mcp_ref_t             audience;   /* the audience in the zone */
+    ngx_mcp_ref_t             part;       /* the upstream's part of its lists */
+    ngx_event_t               timer;      /* runs until a list is due */
+    ngx_uint_t                replaced;   /* another worker has become the
+                                             holder */
     ngx_http_mcp_fetch_t      fetches[NGX_MCP_LIST_KINDS];
 };
 
@@ -108,7 +118,7 @@ ngx_http_mcp_list_refresh_prepare(ngx_http_mcp_bridge_t *bridge)
     ngx_mcp_audience_t        names;
     ngx_mcp_audience_walk_t   walk;
 
-    /* the audience of clients that declare nothing */
+    /* key of the audience of clients that declare no capabilities */
 
     static ngx_str_t  key = ngx_string("a");
 
@@ -136,7 +146,7 @@ ngx_http_mcp_list_refresh_prepare(ngx_http_mcp_bridge_t *bridge)
 
         if (ngx_mcp_audience_sync(zone, ref, &bridge->sources) == NGX_OK) {
 
-            /* upstreams were removed */
+            /* lists lost the parts of upstreams that were removed */
 
             ngx_http_mcp_list_refresh_notify(zone, &names, ref, none, 0);
         }
@@ -145,7 +155,7 @@ ngx_http_mcp_list_refresh_prepare(ngx_http_mcp_bridge_t *bridge)
             ngx_mcp_list_want(zone, ref, bridge->lists_kinds);
         }
 
-        /* some may have never been asked */
+        /* an upstream that was added was not asked for this audience yet */
 
         if (bridge->lists_warm || bridge->router.n > 1) {
             (void) ngx_http_mcp_shared_ensure_all(bridge, &names.tenant,
@@ -235,7 +245,7 @@ ngx_http_mcp_list_refresh_held(ngx_http_mcp_shared_t *us)
     refreshes = us->bridge->zone->ctx[NGX_MCP_CTX_LIST_REFRESHES];
     ngx_queue_insert_tail(refreshes, &r->queue);
 
-    /* nobody listened for a while */
+    /* changes may have been missed while no worker listened */
 
     if (ngx_http_mcp_list_refresh_find(r) == NGX_OK) {
         (void) ngx_mcp_list_signal(us->bridge->zone, r->audience, r->part,
@@ -349,7 +359,10 @@ ngx_http_mcp_list_refresh_find(ngx_http_mcp_list_refresh_t *r)
 }
 
 
-/* one that all clients use is there for the next one of them */
+/*
+ * Returns ms for which lists are kept up to date after their last use.  Lists
+ * of the one audience of all clients are kept for ever, for the next client.
+ */
 
 static ngx_msec_t
 ngx_http_mcp_list_refresh_keep(ngx_http_mcp_list_refresh_t *r)
@@ -368,7 +381,7 @@ ngx_http_mcp_list_refresh_keep(ngx_http_mcp_list_refresh_t *r)
 }
 
 
-/* begins what is due, and comes back when something is */
+/* begins to fetch the lists that are due, and sets the timer for the next */
 
 static void
 ngx_http_mcp_list_refresh_work(ngx_http_mcp_list_refresh_t *r)
@@ -498,7 +511,10 @@ ngx_http_mcp_list_refresh_done(ngx_http_mcp_shared_t *us,
     r = f->refresh;
     why = "no answer";
 
-    /* one that stood still for long must not put an old list over a new one */
+    /*
+     * A worker that stood still for long has lost the lease, and must not
+     * replace a newer list by its own.
+     */
 
     if (ngx_mcp_lease_renew(us->bridge->zone, &us->reader.lease) != NGX_OK) {
         ngx_http_mcp_list_refresh_end(f);
@@ -607,8 +623,9 @@ ngx_http_mcp_list_refresh_store(ngx_http_mcp_fetch_t *f)
 
 
 /*
- * As ngx_mcp_list_put().  Entries of one upstream may be hidden behind those of
- * another one: clients are told of a change that they can see.
+ * Does what ngx_mcp_list_put() does, and returns the same.  Entries of one
+ * upstream may be hidden behind entries of another one; a change that no client
+ * can see is not announced.
  */
 
 static ngx_int_t
@@ -626,7 +643,7 @@ ngx_http_mcp_list_refresh_put(ngx_http_mcp_fetch_t *f,
     bridge = r->us->bridge;
     zone = bridge->zone;
 
-    /* of a pair of kinds one may be told of for the other one, not kept */
+    /* with fewer kinds a notification may be for a kind that is not cached */
 
     compare = bridge->sources.n > 1
               && bridge->lists_kinds == NGX_MCP_LIST_ALL
@@ -729,8 +746,9 @@ ngx_http_mcp_list_refresh_end(ngx_http_mcp_fetch_t *f)
 
 
 /*
- * One notification stands for two kinds of lists: when one changed and the
- * other is still being fetched, it waits.
+ * Notifies sessions of changed lists.  One notification stands for resources
+ * and for templates: if one of the two changed, and the other one is still
+ * being fetched, the notification is sent later.
  */
 
 static void

@@ -15,7 +15,7 @@
 #include "ngx_mcp_template.h"
 
 
-/* that a URI is compared with */
+/* templates of one upstream with which a URI is compared at most */
 #define NGX_HTTP_MCP_ROUTE_TEMPLATES  256
 
 
@@ -86,7 +86,10 @@ ngx_http_mcp_route(ngx_http_mcp_bridge_t *bridge, ngx_mcp_caller_t *caller,
 }
 
 
-/* the upstream that listed the resource, had it, or has a template; or NULL */
+/*
+ * Returns the upstream that listed the resource, had it last, or has a template
+ * for its URI; NULL: none is known.
+ */
 
 static ngx_http_mcp_upstream_t *
 ngx_http_mcp_route_resource(ngx_http_mcp_bridge_t *bridge,
@@ -121,7 +124,7 @@ ngx_http_mcp_route_resource(ngx_http_mcp_bridge_t *bridge,
 }
 
 
-/* the first upstream with a template that matches the URI, or NULL */
+/* returns the first upstream with a template that matches the URI, or NULL */
 
 static ngx_http_mcp_upstream_t *
 ngx_http_mcp_route_template(ngx_http_mcp_bridge_t *bridge,
@@ -226,7 +229,7 @@ ngx_http_mcp_route_seek(ngx_http_mcp_bridge_t *bridge,
 }
 
 
-/* servers say in several ways that they have not got it, some by the code 0 */
+/* servers use several codes for an unknown subject, some the code 0 */
 
 ngx_uint_t
 ngx_http_mcp_route_absent(ngx_uint_t method_code, ngx_int_t code)

@@ -16,16 +16,19 @@
 #include "ngx_mcp_outbox.h"
 
 
-/* ms; after this an upstream may have learned to offer a GET stream */
+/* ms after which an upstream that refused the stream is asked again */
 #define NGX_HTTP_MCP_SHARED_RETRY       300000
 
-/* requests at a time; others wait */
+/* requests of one session that run at a time; other requests wait */
 #define NGX_HTTP_MCP_SHARED_RUNNING     8
 
-/* a gap of more resources is told by one event, which all sessions get */
+/*
+ * Resources, and bytes of their URIs, of which a gap is told one by one.  If
+ * there are more, all sessions get one event that tells of the gap.
+ */
 #define NGX_HTTP_MCP_SHARED_URIS        256
 
-/* places of a URI where one of a whole may end */
+/* places in a URI at which the URI of a whole may end, counted from the end */
 #define NGX_HTTP_MCP_SHARED_WHOLES      16
 
 
@@ -35,7 +38,9 @@ typedef struct {
     ngx_http_mcp_shared_t            *us;
     ngx_str_t                         method;
     ngx_str_t                         params;
-    ngx_str_t                         uri;    /* to be subscribed to, or not */
+    ngx_str_t                         uri;    /* of the resource that is to be
+                                                 subscribed to or unsubscribed
+                                                 from */
     ngx_str_t                         id;
     ngx_http_mcp_shared_done_pt       done;
     void                             *data;
@@ -44,13 +49,14 @@ typedef struct {
 } ngx_http_mcp_shared_request_t;
 
 
-/* a subscription that is to be made, or ended, with the stream */
+/* a subscription that the next request of the stream makes or ends */
 
 typedef struct {
     ngx_queue_t                       queue;
     ngx_pool_t                       *pool;
     ngx_mcp_interest_job_t            job;
-    ngx_uint_t                        sent;   /* with the opening stream */
+    ngx_uint_t                        sent;   /* the stream that is being opened
+                                                 was asked with this change */
 } ngx_http_mcp_interest_asked_t;
 
 
@@ -196,7 +202,7 @@ ngx_http_mcp_shared_ensure(ngx_http_mcp_bridge_t *bridge,
         return NGX_ERROR;
     }
 
-    /* the signal comes first: the holder may be about to drop the lease */
+    /* the holder, which may be about to drop the lease, keeps it if signaled */
 
     if (ngx_mcp_lease_signal(bridge->zone, &key) == NGX_OK) {
         return NGX_OK;
@@ -274,7 +280,7 @@ ngx_http_mcp_shared_create(ngx_mcp_zone_t *zone, ngx_str_t *key,
 
     if (us->upstream == NULL) {
 
-        /* the lease is of another configuration */
+        /* another configuration made the lease */
 
         return NULL;
     }
@@ -442,8 +448,8 @@ ngx_http_mcp_shared_post(ngx_http_mcp_shared_t *us)
 
 
 /*
- * Clients without a session hear of changes on no other stream, nor do others
- * if the upstream keeps no sessions.
+ * Finds out whether there are clients that hear of changes on no other stream:
+ * clients without a session, and all clients if the upstream keeps no sessions.
  */
 
 static void
@@ -483,7 +489,7 @@ ngx_http_mcp_shared_established(ngx_http_mcp_shared_t *us, ngx_uint_t serial)
 
     if (us->serial != serial) {
 
-        /* another session there: all is to be subscribed to again */
+        /* the upstream has a new session, which has no subscriptions yet */
 
         us->serial = serial;
         us->no_stream = 0;
@@ -515,7 +521,7 @@ ngx_http_mcp_shared_tick(ngx_http_mcp_reader_t *reader)
 
     if (ngx_current_msec - us->unused_since >= NGX_HTTP_MCP_SHARED_KEEP) {
 
-        /* a later user finds no lease, and makes one */
+        /* a user that comes later finds no lease, and makes a new one */
 
         ngx_http_mcp_reader_end(reader, NGX_HTTP_MCP_READER_DROPPED);
         return;
@@ -574,7 +580,7 @@ ngx_http_mcp_shared_work(ngx_event_t *ev)
                   == NGX_OK
                && us->stream_serial != made.serial)
     {
-        /* a request found that the session of the stream was forgotten */
+        /* a request found that the upstream has forgotten the session */
 
         ngx_http_mcp_reader_reconnect(&us->reader);
     }
@@ -679,7 +685,10 @@ ngx_http_mcp_shared_request(ngx_http_mcp_shared_t *us, ngx_str_t *method,
 }
 
 
-/* the caller sets the rest of the request, which owns the pool; or NULL */
+/*
+ * Makes a request that owns the pool, and has it wait.  The caller sets its
+ * other members.  NULL: no memory; the pool is still the caller's.
+ */
 
 static ngx_http_mcp_shared_request_t *
 ngx_http_mcp_shared_enqueue(ngx_http_mcp_shared_t *us, ngx_pool_t *pool,
@@ -718,8 +727,9 @@ ngx_http_mcp_shared_enqueue(ngx_http_mcp_shared_t *us, ngx_pool_t *pool,
 
 
 /*
- * The stream, or the first request alone, makes the session there, on which
- * others go side by side.  None goes before the stream was asked for.
+ * Starts requests that wait.  The upstream session is made by the request of
+ * the stream, or else by the first request, which runs alone; then requests run
+ * side by side.  No request is sent before that of the stream.
  */
 
 static void
@@ -772,7 +782,7 @@ ngx_http_mcp_shared_start(ngx_http_mcp_shared_request_t *req)
     ureq->destroyed = ngx_http_mcp_shared_destroyed;
     ureq->data = req;
 
-    /* the request may outlive what it was asked with */
+    /* the texts of the caller may be freed before the request ends */
 
     if (ngx_http_mcp_upstream_request_compose(ureq, &req->id, &req->method,
                                               &req->params)
@@ -876,7 +886,7 @@ ngx_http_mcp_shared_done(ngx_http_mcp_upstream_request_t *ureq,
 }
 
 
-/* a worker that quits holds it, and is asked to release the session first */
+/* the memory of ureq was freed, as the worker quits */
 
 static void
 ngx_http_mcp_shared_destroyed(ngx_http_mcp_upstream_request_t *ureq)
@@ -947,7 +957,7 @@ ngx_http_mcp_shared_close_requests(ngx_http_mcp_shared_t *us)
 }
 
 
-/* the next holder asks again */
+/* drops the changes of subscriptions; the next holder asks for them again */
 
 static void
 ngx_http_mcp_shared_close_asked(ngx_http_mcp_shared_t *us)
@@ -1081,7 +1091,7 @@ ngx_http_mcp_shared_acknowledged(ngx_http_mcp_reader_t *reader,
 
         if (asked->job.subscribe && ngx_http_mcp_interest_in(asked, uris)) {
 
-            /* it may have been wanted before it was asked for */
+            /* the URI may have been in the filter before this change */
 
             rc = NGX_OK;
 
@@ -1096,7 +1106,7 @@ ngx_http_mcp_shared_acknowledged(ngx_http_mcp_reader_t *reader,
 }
 
 
-/* lists fetched from now on cannot change unnoticed */
+/* notes that the stream is requested: later changes of lists are noticed */
 
 static void
 ngx_http_mcp_shared_before_open(ngx_http_mcp_reader_t *reader,
@@ -1222,7 +1232,7 @@ ngx_http_mcp_shared_event(ngx_http_mcp_reader_t *reader,
 
     } else if (method == NGX_MCP_METHOD_RESOURCES_UPDATED) {
 
-        /* the request's own pool may have to last for days */
+        /* the request of the stream may last for days, and its pool as well */
 
         pool = ngx_create_pool(1024, ngx_cycle->log);
 
@@ -1260,7 +1270,10 @@ ngx_http_mcp_shared_gap(ngx_http_mcp_reader_t *reader, const char *why)
 }
 
 
-/* resources not subscribed to again yet are notified after that */
+/*
+ * Tells of a gap to subscribers of the resources to which the present upstream
+ * session is subscribed; those of others are told when these are subscribed to.
+ */
 
 static void
 ngx_http_mcp_shared_gap_resources(ngx_http_mcp_shared_t *us)
@@ -1376,7 +1389,7 @@ ngx_http_mcp_shared_notify(ngx_http_mcp_shared_t *us, ngx_pool_t *pool,
     d[0].event.uri[0] = *uri;
     d[0].event.list_key = us->audience_key;
 
-    /* those that have lists of their own hear of them on their own streams */
+    /* sessions with lists of their own hear of changes on their own streams */
 
     if (uri->len == 0) {
         manner = ngx_http_mcp_manner(us->upstream, &us->tenant, 1);
@@ -1387,7 +1400,10 @@ ngx_http_mcp_shared_notify(ngx_http_mcp_shared_t *us, ngx_pool_t *pool,
             d[0].event.flags |= NGX_MCP_EVENT_LISTED;
         }
 
-        /* so do those with a stream at the upstream, unless there is a gap */
+        /*
+         * Sessions with a stream of their own at the upstream hear of the
+         * change there, but not of the shared session's gap.
+         */
 
         if (consume) {
             d[0].event.upstream = us->upstream->name;
@@ -1401,7 +1417,7 @@ ngx_http_mcp_shared_notify(ngx_http_mcp_shared_t *us, ngx_pool_t *pool,
 
         if (uri->len <= NGX_MCP_TOPIC_URI_MAX) {
 
-            /* somebody may wait for it */
+            /* calls that wait for an update of the resource */
 
             d[post.n] = d[0];
             d[post.n].topic.uri = *uri;
@@ -1450,7 +1466,7 @@ ngx_http_mcp_shared_wholes(ngx_http_mcp_shared_t *us, ngx_str_t *uri,
 
         places++;
 
-        /* "a:b/" and "a:b", of "a:b/c" */
+        /* wholes of "a:b/c" are "a:b/" and "a:b" */
 
         for (whole.len = i + 1; whole.len >= i; whole.len--) {
 
@@ -1473,8 +1489,8 @@ ngx_http_mcp_shared_wholes(ngx_http_mcp_shared_t *us, ngx_str_t *uri,
 
 
 /*
- * Returns NULL if this worker does not know the kind of the upstream; then
- * us->filters is as found last.
+ * Returns how the upstream is spoken to, and sets us->filters for it.  NULL:
+ * this worker does not know that yet; us->filters stays as it is.
  */
 
 static ngx_http_mcp_manner_t *
@@ -1500,14 +1516,12 @@ ngx_http_mcp_interest_run(ngx_http_mcp_shared_t *us)
     ngx_http_mcp_manner_t   *manner;
     ngx_mcp_interest_job_t  *job;
 
-    /* NULL: this worker does not know the kind of the upstream yet */
-
     manner = ngx_http_mcp_shared_manner(us);
 
     if (manner == NULL && !us->established && !us->no_stream
         && us->upstream->listen)
     {
-        /* the stream that is opened first finds out */
+        /* the request of the stream will find out how to subscribe */
 
         return;
     }
@@ -1557,8 +1571,9 @@ ngx_http_mcp_interest_run(ngx_http_mcp_shared_t *us)
 
 
 /*
- * The request of the stream names the URIs: a stream that stands is replaced,
- * and one that is being opened is replaced after that.
+ * Asks for a change of subscriptions at an upstream where the request of the
+ * stream names the URIs: a stream that stands is replaced by a new one; one
+ * that is being opened is replaced once it is open.
  */
 
 static ngx_int_t
@@ -1580,7 +1595,7 @@ ngx_http_mcp_interest_ask(ngx_http_mcp_shared_t *us,
     if (job->subscribe && us->reader.up
         && ngx_http_mcp_interest_in(asked, &us->reader.ureq->acknowledged))
     {
-        /* it was wanted before anybody knew that a stream tells of it */
+        /* the stream that stands tells of the resource already */
 
         ngx_http_mcp_interest_asked(us, asked, NGX_OK);
 
@@ -1608,7 +1623,7 @@ ngx_http_mcp_interest_asked(ngx_http_mcp_shared_t *us,
                       &asked->job.uri);
     }
 
-    /* of a session that it once had */
+    /* the upstream may have a session from the time of another revision */
 
     if (ngx_mcp_upstream_session_peek(us->bridge->zone, us->ref,
                                       &us->upstream->name, &made)
@@ -1625,8 +1640,9 @@ ngx_http_mcp_interest_asked(ngx_http_mcp_shared_t *us,
 
 
 /*
- * Ends the wait of subscriptions for a stream: no stream names URIs.  If the
- * upstream has become one of another kind, they are asked for by requests.
+ * Ends the wait of all subscriptions for a stream, as there will be none.  They
+ * are refused; or, if the upstream now knows resources/subscribe, they are
+ * asked for again by requests.
  */
 
 static void
@@ -1648,7 +1664,7 @@ ngx_http_mcp_interest_streamless(ngx_http_mcp_shared_t *us)
 }
 
 
-/* returns whether the URI of the subscription is in a raw array */
+/* returns whether the subscription's URI is in this raw array of URIs */
 
 static ngx_uint_t
 ngx_http_mcp_interest_in(ngx_http_mcp_interest_asked_t *asked,
@@ -1713,7 +1729,7 @@ ngx_http_mcp_interest_done(ngx_http_mcp_shared_t *us,
 
     if (answer->filters && answer->outcome == NGX_HTTP_MCP_OK) {
 
-        /* it was not known before that the stream has to name the resource */
+        /* the answer tells that the request of the stream names the URIs */
 
         rc = NGX_BUSY;
 
@@ -1740,7 +1756,7 @@ ngx_http_mcp_interest_done(ngx_http_mcp_shared_t *us,
     if (job->again && rc != NGX_AGAIN && rc != NGX_BUSY && us->reader.up
         && us->reader.serial == answer->serial)
     {
-        /* there were no updates before that */
+        /* updates before the subscription was made again were missed */
 
         ngx_http_mcp_shared_notify_updated(us, &job->uri);
     }

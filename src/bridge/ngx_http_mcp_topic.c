@@ -13,10 +13,10 @@
 /* a session may keep one in so many of the topics of its tenant */
 #define NGX_HTTP_MCP_TOPIC_SHARE    8
 
-/* entries of a list stop there */
+/* bytes of the entries of topics in a list at most */
 #define NGX_HTTP_MCP_TOPIC_ENTRIES  (1024 * 1024)
 
-/* room for the first of them */
+/* bytes of the buffer for entries at first */
 #define NGX_HTTP_MCP_TOPIC_ROOM     16384
 
 
@@ -93,7 +93,10 @@ ngx_http_mcp_topic_plain(u_char ch)
 }
 
 
-/* the name that a URI has, however it was encoded; NGX_DECLINED: none */
+/*
+ * Decodes the name of the topic in a URI.  NGX_OK; NGX_DECLINED: this is no URI
+ * of a topic.
+ */
 
 static ngx_int_t
 ngx_http_mcp_topic_name(ngx_str_t *uri, ngx_pool_t *pool, ngx_str_t *name)
@@ -109,7 +112,10 @@ ngx_http_mcp_topic_name(ngx_str_t *uri, ngx_pool_t *pool, ngx_str_t *name)
 }
 
 
-/* buf has room for the URI; NGX_OK or NGX_DECLINED */
+/*
+ * Composes the URI of a topic in buf, which has room for it.  NGX_OK;
+ * NGX_DECLINED: the name is too long or empty.
+ */
 
 static ngx_int_t
 ngx_http_mcp_topic_decode(ngx_str_t *uri, u_char *buf, ngx_str_t *name)
@@ -207,7 +213,7 @@ ngx_http_mcp_topic_read(ngx_http_mcp_bridge_t *bridge, ngx_mcp_caller_t *caller,
         return NGX_DECLINED;
     }
 
-    /* more may come while it is read, but no more than is kept */
+    /* while the topic is read, events may be added up to what it keeps */
 
     size = sizeof("{\"topic\":,\"events\":[]}") - 1
            + ngx_mcp_json_escaped_len(name)
@@ -229,7 +235,7 @@ ngx_http_mcp_topic_read(ngx_http_mcp_bridge_t *bridge, ngx_mcp_caller_t *caller,
 
     for (n = 0; n < NGX_MCP_TOPIC_EVENTS; n++) {
 
-        /* the position is known once the event is there */
+        /* the event's position, which is put before it, is known after it */
 
         event.text.data = p + sizeof(",{\"position\":,\"event\":") - 1
                           + NGX_INT64_LEN;
@@ -294,7 +300,7 @@ static ngx_str_t  ngx_http_mcp_topic_description = ngx_string(
     "\"mimeType\":\"application/json\","
     "\"annotations\":{\"lastModified\":\"");
 
-/* a byte is escaped to six at most */
+/* bytes of an entry at most: each byte of a text may be escaped to six */
 
 #define ngx_http_mcp_topic_entry_max(info, name)                              \
     (sizeof(",{\"uri\":\"\",\"name\":\"\"YYYY-MM-DDTHH:MM:SSZ\"}},") - 1       \

@@ -13,11 +13,11 @@
 /* number of events, of all topics, whose index is kept */
 #define NGX_HTTP_MCP_WAIT_CACHED  NGX_MCP_TOPIC_EVENTS
 
-/* number of places in an event where a member of match is looked for */
+/* objects in an event in which a member of "match" is searched */
 #define NGX_HTTP_MCP_WAIT_LEVELS  3
 
 
-/* number of members of an event that may have its name */
+/* members of an event that may hold its name */
 #define NGX_HTTP_MCP_WAIT_NAMES   4
 
 
@@ -37,13 +37,14 @@ struct ngx_http_mcp_watch_s {
     ngx_queue_t                 rung;     /* place among watches with news */
     uint64_t                    seen;     /* position of the last event that
                                              was looked up */
-    ngx_queue_t                 shapes;
+    ngx_queue_t                 shapes;   /* shapes with which the next event
+                                             is still to be looked up */
     ngx_queue_t                 done;     /* shapes with which the next event
                                              was looked up */
     ngx_rbtree_t                tree;     /* all shapes */
     ngx_rbtree_node_t           sentinel;
-    ngx_queue_t                 waiters;
-    ngx_uint_t                  is_rung;
+    ngx_queue_t                 waiters;  /* all waiters of the topic */
+    ngx_uint_t                  is_rung;  /* the watch is in waits->rung */
 };
 
 
@@ -52,22 +53,25 @@ struct ngx_http_mcp_watch_s {
 struct ngx_http_mcp_wait_shape_s {
     ngx_http_mcp_tree_node_t    node;     /* its key is a hash of "named" and
                                              "paths" */
-    ngx_queue_t                 queue;
+    ngx_queue_t                 queue;    /* place in "shapes" or "done" of the
+                                             watch */
     ngx_rbtree_t                filters;
     ngx_rbtree_node_t           sentinel;
     ngx_uint_t                  count;    /* number of filters */
-    ngx_uint_t                  named;
-    ngx_uint_t                  n;
+    ngx_uint_t                  named;    /* the filters have a name */
+    ngx_uint_t                  n;        /* number of members of "match" */
     uint64_t                    paths[][NGX_HTTP_MCP_WAIT_LEVELS];
+                                          /* hashes of the places of a member in
+                                             an event */
 };
 
 
 /* waiters whose filters have the same values, as far as a hash tells that */
 
 struct ngx_http_mcp_wait_filter_s {
-    ngx_http_mcp_tree_node_t    node;     /* its key is that hash */
+    ngx_http_mcp_tree_node_t    node;     /* its key is a hash of the values */
     ngx_http_mcp_wait_shape_t  *shape;
-    ngx_queue_t                 waiters;  /* those that are not due */
+    ngx_queue_t                 waiters;  /* waiters that are not due */
     ngx_uint_t                  count;    /* number of all waiters */
 };
 
@@ -79,7 +83,8 @@ struct ngx_http_mcp_wait_field_s {
 
 
 typedef struct {
-    uint64_t                  position;   /* 0: unused */
+    uint64_t                  position;   /* position of the event; 0: the
+                                             place is unused */
     ngx_mcp_json_index_t      index;
 } ngx_http_mcp_wait_cached_t;
 
@@ -94,20 +99,23 @@ typedef struct {
     (((hash) ^ (value)) * 0x9e3779b97f4a7c15ULL + ((hash) >> 29))
 
 
-/* all that waits in a worker for topics of a zone */
+/* this worker's waiters for topics of a zone */
 
 struct ngx_http_mcp_waits_s {
     ngx_mcp_zone_t             *zone;
-    uint64_t                    seed;
+    uint64_t                    seed;     /* of hashes, so that clients cannot
+                                             choose equal ones */
     uint64_t                    names[NGX_HTTP_MCP_WAIT_NAMES];
+                                          /* hashes of the members that may hold
+                                             an event's name */
     ngx_rbtree_t                watches;
     ngx_rbtree_node_t           sentinel;
-    ngx_queue_t                 rung;     /* watches */
-    ngx_queue_t                 due;      /* waiters */
-    ngx_event_t                 turn;
+    ngx_queue_t                 rung;     /* watches whose topics have news */
+    ngx_queue_t                 due;      /* waiters that an event may match */
+    ngx_event_t                 turn;     /* posted while there are such */
     ngx_http_mcp_wait_cached_t  cache[NGX_HTTP_MCP_WAIT_CACHED];
 
-    /* the event that is looked at */
+    /* text of the event that is looked up */
     u_char                      text[NGX_MCP_TOPIC_BYTES];
 };
 
