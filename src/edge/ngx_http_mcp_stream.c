@@ -11,23 +11,23 @@
 #include "ngx_mcp_listen.h"
 
 
-/* streams that are served in one turn of the event loop */
+/* the most streams that are served in one turn of the event loop */
 #define NGX_HTTP_MCP_TURN_STREAMS   512
 
 /* a comment of SSE, which clients ignore */
 #define NGX_HTTP_MCP_HEARTBEAT      ":\n\n"
 
-/* ms between two ticks at least: one tick meets all deadlines that are due */
+/* the least ms between two ticks, each of which serves all due deadlines */
 #define NGX_HTTP_MCP_TICK           50
 
 
-/* messages of the log in a row, as they go out */
+/* SSE events of several messages of the log, which are written at once */
 
 typedef struct {
-    u_char       *first;
-    u_char       *last;
-    ngx_uint_t    n;
-    size_t        len;                    /* of the message read last */
+    u_char       *first;                  /* begin of the events */
+    u_char       *last;                   /* end of the events */
+    ngx_uint_t    n;                      /* number of messages */
+    size_t        len;                    /* bytes of the message read last */
 } ngx_http_mcp_frames_t;
 
 
@@ -41,17 +41,17 @@ typedef struct {
     u_char       *start;
     u_char       *pos;
     u_char       *last;
-    ngx_uint_t    n;                      /* notifications so far */
+    ngx_uint_t    n;                      /* number of notifications */
 
-    const char   *type;                   /* the event that is composed when
-                                             another one or the end follows;
-                                             NULL: a notification */
-    ngx_str_t    *text;                   /* NULL: no such event */
-    ngx_str_t     uri;                    /* goes to the end of the text */
+    /* the last event, which is composed when it is known whether it is last */
+    const char   *type;                   /* line "event: ..." of the event;
+                                             NULL: it is a notification */
+    ngx_str_t    *text;                   /* NULL: there is no last event */
+    ngx_str_t     uri;                    /* URI that ends the text, or empty */
 } ngx_http_mcp_gap_t;
 
 
-/* room for the id of subscriptions/listen that is added to each message */
+/* bytes that the id of subscriptions/listen adds to a message */
 #define ngx_http_mcp_stream_tag(s)                                            \
     ((s)->listen.len ? NGX_MCP_LISTEN_ROOM + (s)->listen.len : 0)
 
@@ -59,10 +59,10 @@ typedef struct {
 /* ms for which a client that reads nothing may keep an old worker */
 #define NGX_HTTP_MCP_DRAIN_SLOW   1500
 
-/* streams that are ended in one turn */
+/* the most streams that are ended in one turn */
 #define NGX_HTTP_MCP_DRAIN_TURN   512
 
-/* ms to the next look when only streams are left that end with their calls */
+/* ms to the next turn when only streams are left that end with their calls */
 #define NGX_HTTP_MCP_DRAIN_WAIT   3600000
 
 
@@ -163,7 +163,7 @@ ngx_http_mcp_stream_open(ngx_http_request_t *r, uint32_t channel,
     ctx->responded = 1;
     ctx->response = 2;
 
-    /* a parked stream ends with its connection, which must not be reused */
+    /* a parked stream ends with its connection: no further request may come */
 
     if (s->get && s->conf->stream_park) {
         r->keepalive = 0;
@@ -232,7 +232,7 @@ ngx_http_mcp_stream_make(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
 }
 
 
-/* NGX_OK, or the HTTP status with which the request is refused */
+/* returns NGX_OK, or the HTTP status with which the request is refused */
 
 static ngx_int_t
 ngx_http_mcp_stream_open_line(ngx_http_mcp_stream_t *s, ngx_mcp_ref_t session,
@@ -305,7 +305,7 @@ ngx_http_mcp_stream_header(ngx_http_request_t *r)
         return NGX_ERROR;
     }
 
-    /* is not sent, but keeps all compressing filters off */
+    /* this header is not sent, but keeps compressing filters from the body */
 
     h = ngx_http_mcp_header_push(&r->headers_out.headers);
     if (h == NULL) {
@@ -416,7 +416,7 @@ ngx_http_mcp_stream_send_end(ngx_http_mcp_stream_t *s)
 }
 
 
-/* a stream's turn; it may be freed then */
+/* gives a stream its turn; the stream may be freed in it */
 
 static void
 ngx_http_mcp_stream_turn(ngx_http_mcp_stream_t *s)
@@ -441,7 +441,7 @@ ngx_http_mcp_stream_turn(ngx_http_mcp_stream_t *s)
         return;
 
     case NGX_DECLINED:
-        /* its session has ended, or another stream carries the channel */
+        /* the session has ended, or another stream carries the channel now */
 
         if (s->listen.len && ngx_http_mcp_stream_send_end(s) != NGX_OK) {
             ngx_http_mcp_stream_drop(s, NGX_MCP_COUNTER_STREAMS_CLIENT);
@@ -475,8 +475,8 @@ ngx_http_mcp_stream_turn(ngx_http_mcp_stream_t *s)
 
 /*
  * Writes messages of the log.  NGX_OK; NGX_DONE: the line has ended;
- * NGX_DECLINED: the stream has to close; NGX_ABORT: the log has lost messages
- * for it; NGX_ERROR: the connection is broken.
+ * NGX_DECLINED: the stream has to close; NGX_ABORT: the log has overwritten
+ * messages that the stream did not write; NGX_ERROR: the connection is broken.
  */
 
 static ngx_int_t
@@ -572,7 +572,7 @@ ngx_http_mcp_stream_session_ended(ngx_http_mcp_stream_t *s)
         return NGX_OK;
     }
 
-    /* the channel had the answer, too, but is not read any more */
+    /* the channel may have the answer, but the stream does not read it again */
 
     if (s->answer.len && ngx_http_mcp_stream_text(s, &s->answer) != NGX_OK) {
         return NGX_ERROR;
@@ -583,8 +583,9 @@ ngx_http_mcp_stream_session_ended(ngx_http_mcp_stream_t *s)
 
 
 /*
- * Writes messages that fit into one write.  NGX_OK: there may be more;
- * NGX_AGAIN: there are none; others as in ngx_http_mcp_stream_advance().
+ * Writes as many messages of the log as fit into one write.  NGX_OK: there may
+ * be more; NGX_AGAIN: there are no more; other codes are those of
+ * ngx_http_mcp_stream_advance().
  */
 
 static ngx_int_t
@@ -597,7 +598,7 @@ ngx_http_mcp_stream_consume(ngx_http_mcp_stream_t *s, size_t *missed)
 
     if (rc == NGX_BUSY && frames.n == 0) {
 
-        /* a message that is larger than most */
+        /* the message needs more memory than most */
 
         rc = ngx_http_mcp_stream_gather(s, &frames, NGX_HTTP_MCP_STREAM_HEAD
                                                     + NGX_HTTP_MCP_STREAM_ID
@@ -635,7 +636,7 @@ ngx_http_mcp_stream_consume(ngx_http_mcp_stream_t *s, size_t *missed)
 
     case NGX_DECLINED:
 
-        /* another stream carries its channel, and gets the session's events */
+        /* another stream carries the channel, and gets the session's events */
 
         ngx_http_mcp_stream_unindex(s);
         return NGX_AGAIN;
@@ -654,10 +655,10 @@ ngx_http_mcp_stream_consume(ngx_http_mcp_stream_t *s, size_t *missed)
 
 
 /*
- * Reads messages from the log as frames into at least room bytes.  NGX_OK: the
- * room or mcp_stream_buffer is full; NGX_AGAIN: that was all; NGX_BUSY: the
- * next message, of len bytes, does not fit, or there is no memory; others are
- * those of ngx_mcp_stream_read().
+ * Reads messages from the log as SSE events into at least "room" bytes of
+ * memory.  NGX_OK: the memory or mcp_stream_buffer is full; NGX_AGAIN: the log
+ * has no more; NGX_BUSY: the next message, of frames->len bytes, does not fit,
+ * or there is no memory; other codes are those of ngx_mcp_stream_read().
  */
 
 static ngx_int_t
@@ -791,7 +792,7 @@ ngx_http_mcp_stream_send(ngx_http_mcp_stream_t *s, ngx_mcp_cursor_t *place,
     rc = ngx_http_mcp_stream_advance(s);
 
     if (rc != NGX_OK) {
-        /* its turn will find the same and act on it */
+        /* the turn of the stream will find the same, and close the stream */
         ngx_http_mcp_stream_queue(s);
         return NGX_ERROR;
     }
@@ -826,8 +827,8 @@ ngx_http_mcp_stream_send(ngx_http_mcp_stream_t *s, ngx_mcp_cursor_t *place,
 
 
 /*
- * Writes a message as a frame: in its own memory, if there is room around it,
- * which becomes the scratch memory
+ * Writes a message as an SSE event.  If *memory has the message and room around
+ * it, the event is made there, and *memory becomes the scratch memory.
  */
 
 static ngx_int_t
@@ -882,7 +883,7 @@ ngx_http_mcp_stream_doorbell(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
 
     s = streams->slots[local];
 
-    /* the number may be another stream's by now */
+    /* another stream may have got the number meanwhile */
 
     if (s == NULL || s->closed
         || s->zs.ref.block != ref.block || s->zs.ref.gen != ref.gen)
@@ -1019,8 +1020,8 @@ ngx_http_mcp_stream_tick_handler(ngx_event_t *ev)
 
 
 /*
- * The stream's deadline has come.  If its client is slow, the stream is
- * dropped; else the heartbeat is written.
+ * Handles a stream's deadline: the stream of a slow client is dropped, else the
+ * heartbeat is written.
  */
 
 static void
@@ -1111,8 +1112,8 @@ ngx_http_mcp_stream_init_worker(ngx_mcp_zone_t *zone)
 
 
 /*
- * Writes "lagged", with the number of lost messages if that is known, and
- * notifications that make the client ask again
+ * Writes the message "lagged", with the number of lost messages if that is
+ * known, and notifications that make the client ask for everything again.
  */
 
 static ngx_int_t
@@ -1204,7 +1205,7 @@ ngx_http_mcp_stream_resync(ngx_http_mcp_stream_t *s, ngx_http_mcp_gap_t *gap,
 }
 
 
-/* adds a notification; a uri goes to its end */
+/* adds a notification, whose text a URI ends, unless the URI is empty */
 
 static ngx_int_t
 ngx_http_mcp_gap_add(ngx_http_mcp_stream_t *s, ngx_http_mcp_gap_t *gap,
@@ -1275,7 +1276,7 @@ ngx_http_mcp_gap_compose(ngx_http_mcp_stream_t *s, ngx_http_mcp_gap_t *gap,
 }
 
 
-/* makes room for a text, for which it writes those before it if need be */
+/* makes room for a text; if need be, writes the texts before it */
 
 static ngx_int_t
 ngx_http_mcp_gap_room(ngx_http_mcp_stream_t *s, ngx_http_mcp_gap_t *gap,
@@ -1345,7 +1346,7 @@ ngx_http_mcp_stream_answer_lost(ngx_http_mcp_stream_t *s)
 
     ngx_destroy_pool(pool);
 
-    /* without its id the answer would belong to no request */
+    /* an answer needs the id of its request */
 
     return (rc == NGX_OK || rc == NGX_DECLINED) ? NGX_OK : NGX_ERROR;
 }
@@ -1427,7 +1428,10 @@ ngx_http_mcp_stream_drain_handler(ngx_event_t *ev)
 }
 
 
-/* returns whether a stream ends now: in order of slots, evenly over time */
+/*
+ * Returns whether a stream is to end now: streams end in the order of their
+ * slots, evenly over time.
+ */
 
 static ngx_uint_t
 ngx_http_mcp_drain_due(ngx_http_mcp_streams_t *streams,
@@ -1442,7 +1446,7 @@ ngx_http_mcp_drain_due(ngx_http_mcp_streams_t *streams,
 }
 
 
-/* checks whether streams are left that have to end */
+/* checks whether there are still streams that have to end */
 
 static ngx_uint_t
 ngx_http_mcp_drain_rest(ngx_http_mcp_streams_t *streams, ngx_msec_t elapsed)
@@ -1487,7 +1491,7 @@ ngx_http_mcp_drain_stream(ngx_http_mcp_streams_t *streams, ngx_uint_t slot)
         return;
     }
 
-    /* events that have arrived go out first */
+    /* messages that are in the log already go out before the end */
 
     ngx_http_mcp_stream_turn(s);
 

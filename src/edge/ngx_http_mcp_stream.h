@@ -23,19 +23,19 @@
 #include "ngx_http_mcp_module.h"
 
 
-/* functions of the call that owns the stream of a POST */
+/* what a call gives to the stream of its POST, to be told of the stream */
 
 typedef struct {
-    /* the stream ended before its line did; r belongs to the call again */
+    /* the stream was closed before its line ended; the call owns r again */
     void                  (*closed)(void *data);
 
     /*
-     * The stream has room again, after ngx_http_mcp_stream_behind() or
-     * ngx_http_mcp_stream_send() refused more.
+     * The stream can take messages again, after ngx_http_mcp_stream_behind()
+     * returned 1 or ngx_http_mcp_stream_send() returned NGX_AGAIN.
      */
     void                  (*room)(void *data);
 
-    void                   *data;
+    void                   *data;         /* argument of both functions */
 } ngx_http_mcp_stream_owner_t;
 
 
@@ -76,18 +76,18 @@ ngx_int_t ngx_http_mcp_stream_open(ngx_http_request_t *r, uint32_t channel,
  * Tells the stream of a call that a message of len bytes was put on its
  * channel at this place; it is written in a later event.  Returns whether the
  * source of messages has to wait for owner->room(), because mcp_stream_buffer
- * is unsent, or the log would soon be overwritten.
+ * bytes are unsent, or the log would soon overwrite unsent messages.
  */
 ngx_uint_t ngx_http_mcp_stream_behind(ngx_http_mcp_stream_t *s,
     ngx_mcp_cursor_t *place, size_t len);
 
 /*
- * Writes a message that is too large for the log, behind the messages before
- * its place; flags are NGX_MCP_EVENT_*.  If memory has the text, with room
- * around it, the stream may use this in place of a copy, and sets its start to
- * NULL.  NGX_OK: the message was taken; NGX_AGAIN: it was not, as
- * mcp_stream_buffer is unsent: call again after owner->room(); NGX_ERROR: the
- * stream is about to close.
+ * Writes a message that is too large for the log, behind the messages that the
+ * log has before its place; flags are NGX_MCP_EVENT_*.  If text is in *memory
+ * with room around it, the stream may take over the memory in place of a copy:
+ * it sets memory->start to NULL.  NGX_OK: the message was taken; NGX_AGAIN: it
+ * was not, as mcp_stream_buffer bytes are unsent: call again after
+ * owner->room(); NGX_ERROR: the stream is about to close.
  */
 ngx_int_t ngx_http_mcp_stream_send(ngx_http_mcp_stream_t *s,
     ngx_mcp_cursor_t *place, ngx_str_t *text, ngx_mcp_memory_t *memory,
@@ -99,7 +99,10 @@ ngx_int_t ngx_http_mcp_stream_send(ngx_http_mcp_stream_t *s,
  */
 void ngx_http_mcp_stream_answer(ngx_http_mcp_stream_t *s, ngx_str_t *text);
 
-/* ends the stream, and tells the call; unsent bytes still go out */
+/*
+ * Closes the stream and calls owner->closed(); unsent bytes still go out.
+ * counter: the cause, which is counted.
+ */
 void ngx_http_mcp_stream_close(ngx_http_mcp_stream_t *s,
     ngx_mcp_counter_e counter);
 
@@ -109,17 +112,17 @@ void ngx_http_mcp_stream_close(ngx_http_mcp_stream_t *s,
  */
 void ngx_http_mcp_stream_done(ngx_http_mcp_stream_t *s);
 
-/* the doorbell rang for a stream, or for the streams of a group */
+/* handlers of the doorbell: a stream, or streams of a group, have news */
 void ngx_http_mcp_stream_doorbell(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
     uint32_t local, ngx_uint_t why);
 void ngx_http_mcp_stream_group(ngx_mcp_zone_t *zone, ngx_mcp_ref_t group);
 
-/* the worker is to quit: ends idle streams, spread over mcp_drain_time */
+/* ends idle streams of a worker that quits, spread over mcp_drain_time */
 void ngx_http_mcp_stream_drain(ngx_mcp_zone_t *zone);
 
 /*
- * For a read event handler: returns whether the client of r has left.  If not,
- * the handler has to stop a level-triggered event.
+ * Returns, in a read event handler, whether the client of r has left.  If it
+ * has not, the handler has to stop a level-triggered event.
  */
 ngx_uint_t ngx_http_mcp_client_left(ngx_http_request_t *r);
 

@@ -25,11 +25,11 @@
 #include "ngx_http_mcp_tree.h"
 
 
-/* room for a chunk's size and end */
+/* bytes for the size line of an HTTP chunk, and for the chunk's end */
 #define NGX_HTTP_MCP_STREAM_HEAD   16
 #define NGX_HTTP_MCP_STREAM_TAIL   2
 
-/* "id: ...\ndata: ", and the end of an event */
+/* bytes before a message, "id: ...\ndata: ", and at the end of an SSE event */
 #define NGX_HTTP_MCP_STREAM_ID                                                \
     (sizeof("id: \ndata: ") - 1 + NGX_MCP_EVENT_ID_LEN)
 #define NGX_HTTP_MCP_STREAM_END    (sizeof("\n\n") - 1)
@@ -39,19 +39,23 @@ typedef struct ngx_http_mcp_streams_s  ngx_http_mcp_streams_t;
 
 
 typedef struct {
-    /* NGX_OK, or NGX_ERROR: the connection is broken */
+    /* writes bytes; NGX_OK; NGX_ERROR: the connection is broken */
     ngx_int_t             (*write)(ngx_http_mcp_stream_t *s, u_char *p,
                                 size_t len);
 
-    /* ends the response; unsent bytes go out */
+    /* ends the response and frees the stream; unsent bytes still go out */
     void                  (*end)(ngx_http_mcp_stream_t *s);
 
-    /* unsent bytes are lost */
+    /* drops the connection and frees the stream; unsent bytes are lost */
     void                  (*drop)(ngx_http_mcp_stream_t *s);
 } ngx_http_mcp_stream_body_t;
 
 
-/* the streams with the same want; those in "todo" are yet to be woken */
+/*
+ * The streams of a group that have the same want.  An event with this want
+ * wakes them one after the other: those still to be woken are in "todo", all
+ * others in "members".
+ */
 
 typedef struct {
     ngx_http_mcp_tree_node_t      node;         /* key: hash of the want */
@@ -63,71 +67,82 @@ typedef struct {
 typedef struct ngx_http_mcp_member_s  ngx_http_mcp_member_t;
 
 struct ngx_http_mcp_member_s {
-    ngx_queue_t                   queue;
+    ngx_queue_t                   queue;      /* in the want's queues */
     ngx_http_mcp_want_t          *want;
     ngx_http_mcp_stream_t        *stream;
-    ngx_http_mcp_member_t        *next;       /* of the stream */
+    ngx_http_mcp_member_t        *next;       /* next want of the same stream */
 };
 
 
 /*
- * A group whose streams this worker carries, or an endpoint with such groups;
- * those in "todo" are yet to be looked at.
+ * A group (of sessions) whose streams this worker carries, or an endpoint with
+ * such groups.  News of an endpoint are looked at for one group after the
+ * other: groups still to be looked at are in the endpoint's "todo", all others
+ * in "groups".
  */
 
 typedef struct ngx_http_mcp_group_s  ngx_http_mcp_group_t;
 
 struct ngx_http_mcp_group_s {
-    ngx_queue_t                   link;       /* in a bucket */
+    ngx_queue_t                   link;       /* in a bucket of "groups" of the
+                                                 worker's streams */
     ngx_queue_t                   order;      /* in unchanged_groups or
                                                  changed_groups */
     ngx_queue_t                   pending;    /* in pending_groups */
     ngx_mcp_ref_t                 ref;
-    uint64_t                      seen;       /* log position up to which news
-                                                 were looked at */
-    ngx_uint_t                    n;          /* streams, or groups */
+    uint64_t                      seen;       /* position in its log up to which
+                                                 news were looked at */
+    ngx_uint_t                    n;          /* number of streams of a group,
+                                                 or of groups of an endpoint */
 
-    ngx_http_mcp_group_t         *endpoint;   /* of a group */
-    ngx_queue_t                   sibling;    /* in the endpoint */
-    ngx_http_mcp_want_t           all;
-    ngx_rbtree_t                  wants;
+    /* of a group */
+    ngx_http_mcp_group_t         *endpoint;
+    ngx_queue_t                   sibling;    /* in the endpoint's queues */
+    ngx_http_mcp_want_t           all;        /* all streams of the group */
+    ngx_rbtree_t                  wants;      /* ngx_http_mcp_want_t by hash */
     ngx_rbtree_node_t             sentinel;
 
-    ngx_queue_t                   groups;     /* of an endpoint */
+    /* of an endpoint */
+    ngx_queue_t                   groups;
     ngx_queue_t                   todo;
 
-    unsigned                      queued:1;   /* in pending */
+    unsigned                      queued:1;   /* it is in pending_groups */
 };
 
 
 /*
- * Streams with the same interval between their last write, or last progress of
- * a slow client, and their deadline: the interval of the heartbeat, or
- * send_timeout.  They are in the order of their deadlines.
+ * The streams whose deadlines have the same interval, in the order of their
+ * deadlines.  The interval is that of the heartbeat, from the last write on, or
+ * send_timeout of a slow client, from its last progress on.
  */
 
 typedef struct {
-    ngx_queue_t                   link;       /* in "deadlines" */
+    ngx_queue_t                   link;       /* in "deadlines" of the worker's
+                                                 streams */
     ngx_queue_t                   streams;
-    ngx_msec_t                    interval;
+    ngx_msec_t                    interval;   /* ms */
 } ngx_http_mcp_deadlines_t;
 
 
 struct ngx_http_mcp_stream_s {
-    ngx_mcp_stream_t              zs;
-    ngx_http_mcp_streams_t       *streams;
+    ngx_mcp_stream_t              zs;         /* handle of the stream in the
+                                                 zone */
+    ngx_http_mcp_streams_t       *streams;    /* table of the worker */
     ngx_http_mcp_loc_conf_t      *conf;
     ngx_http_core_loc_conf_t     *clcf;
     ngx_http_mcp_client_t        *client;
     ngx_http_mcp_stream_body_t   *body;
 
     ngx_connection_t             *connection;
-    ngx_http_request_t           *request;    /* of a held stream */
-    ngx_http_mcp_stream_owner_t  *owner;      /* of a POST */
-    ngx_str_t                     answer;     /* copy, in case the log loses
-                                                 the answer */
-    ngx_str_t                     listen;     /* id of subscriptions/listen,
-                                                 raw, in memory of its own */
+    ngx_http_request_t           *request;    /* NULL: the stream is parked */
+    ngx_http_mcp_stream_owner_t  *owner;      /* the call of a POST; NULL: the
+                                                 stream is that of a GET, or
+                                                 is closed */
+    ngx_str_t                     answer;     /* copy of the answer in r->pool,
+                                                 in case the log loses it */
+    ngx_str_t                     listen;     /* raw id of the request
+                                                 subscriptions/listen, from
+                                                 ngx_alloc(); or empty */
     void                         *held;       /* data of the held body */
     ngx_queue_t                   out;        /* unsent bytes of a parked
                                                  stream */
@@ -144,21 +159,25 @@ struct ngx_http_mcp_stream_s {
     ngx_msec_t                    deadline;   /* of the heartbeat, or of a slow
                                                  client */
 
-    uint64_t                      unlogged;   /* position of the message that
-                                                 is sent beside the log */
-    size_t                        unsent;
-    size_t                        waiting;    /* bytes in its call's log */
-    uint32_t                      sent;       /* messages */
+    uint64_t                      unlogged;   /* position in the log of a large
+                                                 message that is not in the log;
+                                                 0: there is none */
+    size_t                        unsent;     /* bytes that the client has not
+                                                 taken */
+    size_t                        waiting;    /* bytes in the call's log that
+                                                 are not written yet */
+    uint32_t                      sent;       /* number of messages written */
 
-    unsigned                      offered:3;
-    unsigned                      get:1;
-    unsigned                      direct:1;     /* has no channel: carries only
-                                                   what is sent to it */
-    unsigned                      answered:1;   /* the answer is sent, or in its
-                                                   channel */
-    unsigned                      parkable:1;
-    unsigned                      chunked:1;    /* held: events pass no
-                                                   filters */
+    unsigned                      offered:3;    /* NGX_MCP_OFFERED_* of the
+                                                   session */
+    unsigned                      get:1;        /* the stream of a GET */
+    unsigned                      direct:1;     /* it has no channel: messages
+                                                   are sent to it one by one */
+    unsigned                      answered:1;   /* the answer was sent, or is in
+                                                   the channel */
+    unsigned                      parkable:1;   /* it may be parked */
+    unsigned                      chunked:1;    /* held: the module makes chunks
+                                                   and bypasses filters */
     unsigned                      drained:1;    /* held: the request has
                                                    nothing unsent */
     unsigned                      queued:1;     /* in pending */
@@ -172,13 +191,15 @@ struct ngx_http_mcp_stream_s {
     unsigned                      source_waits:1;  /* the call waits for room */
     unsigned                      lagged:1;     /* the client has to be told of
                                                    a gap */
-    unsigned                      missed:1;     /* the gap may have had the
-                                                   answer */
-    unsigned                      closed:1;     /* only the body is left */
-    unsigned                      finish:1;     /* the body finalizes the
-                                                   request */
-    unsigned                      broken:1;
-    unsigned                      timedout:1;
+    unsigned                      missed:1;     /* the answer may be among the
+                                                   messages of a gap */
+    unsigned                      closed:1;     /* the zone and the tables do
+                                                   not have it any more */
+    unsigned                      finish:1;     /* in its next turn the body
+                                                   finalizes the request */
+    unsigned                      broken:1;     /* the connection is broken */
+    unsigned                      timedout:1;   /* the client took nothing for
+                                                   send_timeout */
 };
 
 
@@ -191,41 +212,51 @@ struct ngx_http_mcp_stream_s {
 struct ngx_http_mcp_streams_s {
     ngx_mcp_zone_t               *zone;
 
-    ngx_http_mcp_stream_t       **slots;      /* by local number */
-    uint32_t                     *unused;     /* a stack of local numbers */
-    ngx_uint_t                    nslots;
-    ngx_uint_t                    nunused;
+    ngx_http_mcp_stream_t       **slots;      /* streams by local number; NULL:
+                                                 the number is unused */
+    uint32_t                     *unused;     /* stack of the unused numbers */
+    ngx_uint_t                    nslots;     /* size of slots and unused */
+    ngx_uint_t                    nunused;    /* height of the stack */
     ngx_uint_t                    n;          /* number of streams */
 
-    ngx_queue_t                   pending;    /* streams to be looked at */
-    ngx_event_t                   turn;
+    ngx_queue_t                   pending;    /* streams that get a turn */
+    ngx_event_t                   turn;       /* event that gives these turns */
 
-    uint32_t                     *counts;     /* of wants, for the zone */
+    uint32_t                     *counts;     /* number of streams for each
+                                                 want, for the zone */
 
     ngx_queue_t                   unchanged_groups;  /* have no news */
     ngx_queue_t                   changed_groups;  /* may have news */
     ngx_queue_t                   pending_groups;  /* have news */
 
-    ngx_http_mcp_group_t         *reading;    /* group of the news below */
-    ngx_http_mcp_want_t          *want;       /* want of the current one */
-    uint64_t                      hash;       /* hash of that want */
-    uint64_t                      seen;       /* position of the last one */
-    ngx_uint_t                    next;       /* index of the next one */
-    ngx_uint_t                    nnews;
+    ngx_http_mcp_group_t         *reading;    /* group or endpoint whose news
+                                                 are in news[]; NULL: none */
+    ngx_http_mcp_want_t          *want;       /* want whose streams the current
+                                                 piece of news wakes, or NULL */
+    uint64_t                      hash;       /* hash of the current want */
+    uint64_t                      seen;       /* log position of the last piece
+                                                 of news */
+    ngx_uint_t                    next;       /* index of the next piece in
+                                                 news[] */
+    ngx_uint_t                    nnews;      /* number of pieces in news[] */
     ngx_uint_t                    more;       /* the log has more news */
     ngx_mcp_news_t                news[NGX_MCP_NEWS];
 
-    ngx_queue_t                   deadlines;  /* one for each interval */
-    ngx_event_t                   tick;
+    ngx_queue_t                   deadlines;  /* ngx_http_mcp_deadlines_t, one
+                                                 for each interval */
+    ngx_event_t                   tick;       /* timer of the next deadline */
 
-    ngx_event_t                   drain;
-    ngx_msec_t                    drain_start;
-    ngx_uint_t                    drain_next; /* slot */
-    ngx_uint_t                    drain_top;
-    ngx_uint_t                    drain_jitter;
-    ngx_uint_t                    draining;
+    /* ending of streams while the worker quits */
+    ngx_event_t                   drain;      /* timer of the next turn */
+    ngx_msec_t                    drain_start;  /* time of the beginning */
+    ngx_uint_t                    drain_next; /* first slot not looked at yet */
+    ngx_uint_t                    drain_top;  /* number of slots to look at */
+    ngx_uint_t                    drain_jitter;  /* random part of the time, so
+                                                 that workers differ */
+    ngx_uint_t                    draining;   /* the worker quits */
 
     ngx_queue_t                   groups[NGX_HTTP_MCP_STREAM_GROUPS];
+                                              /* hash table of groups */
 };
 
 
@@ -234,7 +265,7 @@ struct ngx_http_mcp_streams_s {
 ngx_http_mcp_stream_t *ngx_http_mcp_stream_alloc(ngx_mcp_zone_t *zone);
 void ngx_http_mcp_stream_free(ngx_http_mcp_stream_t *s);
 
-/* gives the stream a turn in a later event */
+/* gives the stream a turn in a later event of the event loop */
 void ngx_http_mcp_stream_queue(ngx_http_mcp_stream_t *s);
 
 /*
@@ -252,34 +283,38 @@ void ngx_http_mcp_stream_set_deadline(ngx_http_mcp_stream_t *s,
 u_char *ngx_http_mcp_stream_scratch(size_t size, size_t *room);
 
 /*
- * Gives the scratch memory away if p is in it and it is large: returns its
- * begin, which the caller frees.  Else NULL.
+ * Gives the scratch memory to the caller, who frees the returned pointer, if
+ * the memory is large and p is in it.  Else NULL.
  */
 u_char *ngx_http_mcp_stream_scratch_take(u_char *p);
 
-/* makes this memory the scratch memory, in place of the one before */
+/* makes *memory the scratch memory; frees the scratch memory before it */
 void ngx_http_mcp_stream_scratch_give(ngx_mcp_memory_t *memory);
 
 /*
- * Writes whole lines of SSE, with HEAD and TAIL bytes of room around them.
- * NGX_OK, or NGX_ERROR: the connection is broken.
+ * Writes whole lines of SSE; there must be NGX_HTTP_MCP_STREAM_HEAD bytes of
+ * room in front of p and NGX_HTTP_MCP_STREAM_TAIL behind the lines.  NGX_OK;
+ * NGX_ERROR: the connection is broken.
  */
 ngx_int_t ngx_http_mcp_stream_write(ngx_http_mcp_stream_t *s, u_char *p,
     size_t len);
 
 /*
- * Makes an HTTP chunk of *len bytes at p, with HEAD and TAIL bytes of room
- * around them.  Returns the chunk's begin and sets *len to its size.
+ * Makes an HTTP chunk of *len bytes at p, which need the same room.  Returns
+ * the chunk's begin and sets *len to the chunk's size.
  */
 u_char *ngx_http_mcp_stream_chunk(u_char *p, size_t *len);
 
 /* counts n messages for $mcp_events_sent */
 void ngx_http_mcp_stream_count(ngx_http_mcp_stream_t *s, ngx_uint_t n);
 
-/* the client took something: sets the deadline; with room, queues a turn */
+/*
+ * Says that the client took bytes: sets the deadline and, if the stream may
+ * write again, gives it a turn.
+ */
 void ngx_http_mcp_stream_sent(ngx_http_mcp_stream_t *s);
 
-/* closes a stream whose client left or takes nothing: unsent bytes are lost */
+/* closes a stream whose client left or takes nothing; unsent bytes are lost */
 void ngx_http_mcp_stream_drop(ngx_http_mcp_stream_t *s,
     ngx_mcp_counter_e counter);
 
@@ -288,7 +323,7 @@ void ngx_http_mcp_stream_unlink(ngx_http_mcp_stream_t *s,
     ngx_mcp_counter_e counter);
 
 
-/* ngx_http_mcp_stream_index.c: streams by what they want */
+/* ngx_http_mcp_stream_index.c: an index of streams by what they want */
 
 ngx_int_t ngx_http_mcp_stream_join_group(ngx_http_mcp_stream_t *s);
 void ngx_http_mcp_stream_leave_group(ngx_http_mcp_stream_t *s);
@@ -303,19 +338,19 @@ void ngx_http_mcp_stream_leave_group(ngx_http_mcp_stream_t *s);
 ngx_int_t ngx_http_mcp_stream_follow(ngx_http_mcp_stream_t *s);
 void ngx_http_mcp_stream_unfollow(ngx_http_mcp_stream_t *s);
 
-/* forgets the stream's wants, which are read again when it follows */
+/* removes the stream's wants, which have changed, from the index */
 void ngx_http_mcp_stream_unindex(ngx_http_mcp_stream_t *s);
 
 /*
- * Returns whether the stream's place in the zone is far behind, as many events
- * were not for it
+ * Returns whether the stream's place, as the zone has it, is far behind,
+ * because many events were not for the stream.
  */
 ngx_uint_t ngx_http_mcp_stream_outdated(ngx_http_mcp_stream_t *s);
 
 /*
- * Goes on with the news of groups.  NGX_OK: *s is NULL, or a stream with
- * something to take; NGX_AGAIN: call again in another turn; NGX_DONE: there
- * are no news.
+ * Looks at the next piece of news of groups.  NGX_OK: *s is a stream that wants
+ * it, or NULL; NGX_AGAIN: call again in another turn; NGX_DONE: there are no
+ * news.
  */
 ngx_int_t ngx_http_mcp_stream_news(ngx_http_mcp_streams_t *streams,
     ngx_http_mcp_stream_t **s);
@@ -326,17 +361,17 @@ ngx_int_t ngx_http_mcp_stream_news(ngx_http_mcp_streams_t *streams,
 ngx_int_t ngx_http_mcp_stream_hold(ngx_http_mcp_stream_t *s,
     ngx_http_request_t *r);
 
-/* separates the stream from its request */
+/* separates a held stream from its request */
 void ngx_http_mcp_stream_release(ngx_http_mcp_stream_t *s);
 
-/* finalizes the request of a stream that has ended; has a turn of its own */
+/* finalizes the request of a stream that has ended, in a turn of the stream */
 void ngx_http_mcp_stream_finish(ngx_http_mcp_stream_t *s);
 
 
 /* ngx_http_mcp_stream_parked.c */
 
 /*
- * Parks a held stream.  NGX_OK; NGX_DECLINED: it cannot be parked now;
+ * Parks a held stream.  NGX_OK; NGX_DECLINED: the stream cannot be parked now;
  * NGX_ERROR: the connection is broken.
  */
 ngx_int_t ngx_http_mcp_stream_park(ngx_http_mcp_stream_t *s);

@@ -7,10 +7,10 @@
 #include "ngx_http_mcp_stream_body.h"
 
 
-/* lives in the request's pool; the text of its buffers does not */
+/* data of a held stream, in r->pool; texts in buffers are from ngx_alloc() */
 
 typedef struct {
-    ngx_http_mcp_stream_t  *stream;       /* NULL: it has ended */
+    ngx_http_mcp_stream_t  *stream;       /* NULL: the stream has ended */
     ngx_chain_t            *free;
     ngx_chain_t            *busy;
 } ngx_http_mcp_held_t;
@@ -144,8 +144,8 @@ ngx_http_mcp_held_write(ngx_http_mcp_stream_t *s, u_char *p, size_t len)
 
 
 /*
- * Sends bytes at once if none are unsent, as most clients take them.  This
- * does not touch the memory of the request.
+ * Sends bytes at once if none are unsent, as most clients take all.  Without
+ * buffers this needs no memory of the request.
  */
 
 static ngx_int_t
@@ -203,7 +203,7 @@ ngx_http_mcp_held_output(ngx_http_mcp_stream_t *s, ngx_chain_t *out)
         rc = ngx_http_write_filter(r, out);
 
     } else {
-        /* a connection may become writable though nothing waits */
+        /* the connection became writable, but nothing is unsent */
 
         rc = NGX_OK;
     }
@@ -230,7 +230,7 @@ ngx_http_mcp_held_output(ngx_http_mcp_stream_t *s, ngx_chain_t *out)
 
     if (c->buffered) {
 
-        /* TLS may have taken all of it and sent nothing */
+        /* TLS may have taken all bytes without sending them */
         if (s->unsent == 0) {
             s->unsent = 1;
         }
@@ -261,7 +261,7 @@ ngx_http_mcp_held_end(ngx_http_mcp_stream_t *s)
         return;
     }
 
-    /* the request is the call's */
+    /* the call owns the request */
 
     if (s->broken) {
         ngx_http_mcp_held_drop(s);
@@ -299,7 +299,7 @@ ngx_http_mcp_held_drop(ngx_http_mcp_stream_t *s)
 
     if (s->timedout && r->http_version <= NGX_HTTP_VERSION_11) {
 
-        /* the request stays for its exchange; the client need not wait */
+        /* the request stays open for its exchange; the client need not wait */
 
         if (ngx_shutdown_socket(c->fd, SHUT_RDWR) == -1) {
             ngx_connection_error(c, ngx_socket_errno,
@@ -307,7 +307,7 @@ ngx_http_mcp_held_drop(ngx_http_mcp_stream_t *s)
         }
     }
 
-    /* nginx would take the end of the exchange for that of the request */
+    /* otherwise the end of the exchange would finalize the request */
     c->error = 0;
 
     r->read_event_handler = ngx_http_block_reading;
@@ -318,9 +318,9 @@ ngx_http_mcp_held_drop(ngx_http_mcp_stream_t *s)
 
 
 /*
- * The response is whole, but the request stays for its exchange.  A further
- * request on this connection would wait for that, so the client is shown the
- * end of the connection.
+ * Ends a response while the request stays open for its exchange.  As a further
+ * request on this connection would wait for the exchange, the sending side of
+ * the connection is closed, once all bytes are sent.
  */
 
 static void
@@ -525,7 +525,7 @@ ngx_http_mcp_client_left(ngx_http_request_t *r)
 }
 
 
-/* nginx destroys the request */
+/* called when nginx destroys the request */
 
 static void
 ngx_http_mcp_held_cleanup(void *data)

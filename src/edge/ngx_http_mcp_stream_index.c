@@ -7,7 +7,7 @@
 #include "ngx_http_mcp_stream_body.h"
 
 
-/* more than most streams have */
+/* a number of wants that most streams do not exceed */
 #define NGX_HTTP_MCP_WANTS_FEW  16
 
 
@@ -198,7 +198,7 @@ ngx_http_mcp_stream_follow(ngx_http_mcp_stream_t *s)
                                                         : NGX_ERROR;
     }
 
-    /* else its gap has not been reported yet */
+    /* a stream whose gap has not been reported yet does not follow */
 
     s->follows = (s->zs.gap != NGX_MCP_GAP_MORE);
 
@@ -298,7 +298,10 @@ ngx_http_mcp_stream_index(ngx_http_mcp_stream_t *s)
 }
 
 
-/* the stream reads by itself an event for which it is about to be woken */
+/*
+ * Events for which the stream was about to be woken are not lost, as the stream
+ * reads its log once more before it follows again.
+ */
 
 void
 ngx_http_mcp_stream_unindex(ngx_http_mcp_stream_t *s)
@@ -405,8 +408,8 @@ ngx_http_mcp_stream_group(ngx_mcp_zone_t *zone, ngx_mcp_ref_t group)
 
 
 /*
- * News are looked at in order, one group after the other.  Those up to "seen"
- * of a group were for no stream that still follows it.
+ * News are looked at in order, one group after the other.  No stream that
+ * follows a group wants any of the news up to "seen" of that group.
  */
 
 ngx_int_t
@@ -533,7 +536,7 @@ ngx_http_mcp_want_prefetch(ngx_http_mcp_streams_t *streams,
 }
 
 
-/* wakes the streams of the group that want the event */
+/* wakes the streams of a group that want the event */
 
 static void
 ngx_http_mcp_group_wake(ngx_http_mcp_streams_t *streams,

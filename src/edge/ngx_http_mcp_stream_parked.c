@@ -7,7 +7,7 @@
 #include "ngx_http_mcp_stream_body.h"
 
 
-/* a piece of unsent bytes, as it was written */
+/* unsent bytes of one write */
 
 typedef struct {
     ngx_queue_t             link;
