@@ -124,7 +124,7 @@ ngx_http_mcp_create_loc_conf(ngx_conf_t *cf)
         return NULL;
     }
 
-    /* all else is set by ngx_pcalloc() */
+    /* ngx_pcalloc() has set all other members */
 
     mlcf->upstreams = NGX_CONF_UNSET_PTR;
     mlcf->deny = NGX_CONF_UNSET_PTR;
@@ -276,9 +276,8 @@ ngx_http_mcp_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
 
 
 /*
- * "if" and "limit_except" have no directives of the module, and are still the
- * location that they are in: they use its configuration, which is completed
- * later
+ * Lets "if" and "limit_except" blocks, which can have no directives of the
+ * module, use the configuration of their location, which is completed later.
  */
 
 static void
@@ -289,7 +288,7 @@ ngx_http_mcp_merge_noname(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *prev)
 
     clcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
 
-    /* a block with a handler of its own is no endpoint */
+    /* a block with its own content handler is no endpoint */
 
     if (clcf->handler) {
         return;
@@ -521,7 +520,7 @@ ngx_http_mcp_merge_prefixes(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf)
 }
 
 
-/* copies inherited elements, so that each endpoint has its own */
+/* copies an inherited array, so that each endpoint has its own elements */
 
 static ngx_int_t
 ngx_http_mcp_conf_own(ngx_conf_t *cf, ngx_array_t **array)
@@ -728,7 +727,7 @@ ngx_http_mcp_conf_check(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf)
 }
 
 
-/* warns of sessions that end, as the memory of their zone is not kept */
+/* warns of sessions that end because their zone's memory is not kept */
 
 static void
 ngx_http_mcp_conf_old_zones(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf)
@@ -785,7 +784,7 @@ ngx_http_mcp_conf_old_zones(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf)
 }
 
 
-/* checks that no other directive answers instead of these */
+/* checks that no other directive has set the content handler of a location */
 
 static ngx_int_t
 ngx_http_mcp_conf_handlers(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf)
@@ -816,8 +815,8 @@ ngx_http_mcp_conf_handlers(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf)
 
 
 /*
- * Warns of "return" and "try_files", which answer first.  The configuration of
- * their modules begins with a pointer, to codes or to files.
+ * Warns of "return" and "try_files", which answer before the content handler.
+ * The configurations of their modules begin with a pointer to codes or files.
  */
 
 static void
@@ -855,9 +854,9 @@ ngx_http_mcp_conf_warn_preempted(ngx_conf_t *cf, ngx_http_mcp_directive_t *d)
 
 
 /*
- * Returns whether a "return" stands before any code that may skip it.  Codes
- * differ in size, and not all sizes are known: each word may be the pointer of
- * a code.
+ * Returns whether the codes of the rewrite module have a "return" before any
+ * code that may skip it.  As not all sizes of codes are known, each word is
+ * taken for the function pointer of a code.
  */
 
 static ngx_uint_t
@@ -925,7 +924,7 @@ ngx_http_mcp_conf_same(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *first,
             || u->listen != v->listen
             || u->probe != v->probe
 
-            /* notifications of the upstream are for the sessions of both */
+            /* sessions of both locations get the upstream's notifications */
 
             || ((u->listen || a->lists == NGX_HTTP_MCP_LIST_CACHE_ON)
                 && !ngx_mcp_equal(&u->uri.value, &v->uri.value)))
@@ -998,8 +997,8 @@ ngx_http_mcp_conf_warn_unused(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf)
 
 
 /*
- * Warns of directives that nothing uses, once for each location; locations
- * inside inherit them
+ * Warns of directives that nothing uses, neither in their location nor in the
+ * locations within it, once for each location.
  */
 
 static void
@@ -1042,7 +1041,7 @@ ngx_http_mcp_conf_warn_idle(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf)
 }
 
 
-/* notes what a location holds, in it and in those around it */
+/* sets bits in "holds" of a location and of all locations around it */
 
 static void
 ngx_http_mcp_conf_holds(ngx_http_mcp_loc_conf_t *mlcf, ngx_uint_t what)
@@ -1053,7 +1052,7 @@ ngx_http_mcp_conf_holds(ngx_http_mcp_loc_conf_t *mlcf, ngx_uint_t what)
 }
 
 
-/* returns what a directive is for; bits NGX_HTTP_MCP_HOLDS_* */
+/* returns what uses a directive, as bits NGX_HTTP_MCP_HOLDS_* */
 
 static ngx_uint_t
 ngx_http_mcp_conf_users(ngx_str_t *directive)
@@ -1063,7 +1062,7 @@ ngx_http_mcp_conf_users(ngx_str_t *directive)
                |NGX_HTTP_MCP_HOLDS_STATUS;
     }
 
-    /* the status tells what is silent for some heartbeats */
+    /* mcp_status counts leases that are silent for some heartbeats */
 
     if (ngx_strcmp(directive->data, "mcp_stream_heartbeat") == 0) {
         return NGX_HTTP_MCP_HOLDS_ENDPOINT|NGX_HTTP_MCP_HOLDS_STATUS;
@@ -1185,8 +1184,8 @@ ngx_http_mcp_conf_topics(ngx_http_mcp_loc_conf_t *mlcf)
 
 
 /*
- * Sets the server address and name of requests without a client, so that the
- * server's rules let them pass
+ * Sets the server address and name of background requests, so that the server's
+ * rules let these requests pass.
  */
 
 static ngx_int_t
@@ -1295,7 +1294,7 @@ ngx_http_mcp_conf_server_addr(ngx_conf_t *cf, ngx_http_core_srv_conf_t *cscf,
 }
 
 
-/* an address of a listening socket on which a request can arrive */
+/* sets the address at which a request can reach a listening socket */
 
 static ngx_int_t
 ngx_http_mcp_conf_server_sockaddr(ngx_conf_t *cf,

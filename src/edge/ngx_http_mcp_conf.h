@@ -41,7 +41,7 @@ ngx_int_t ngx_http_mcp_conf_check(ngx_conf_t *cf,
 char *ngx_http_mcp_conf_list_cache(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
 
-/* merges and checks where lists come from, and which are filled in advance */
+/* merges and checks from where lists come, and which are fetched in advance */
 char *ngx_http_mcp_merge_lists(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf);
 
 
@@ -55,9 +55,9 @@ ngx_int_t ngx_http_mcp_conf_utf8(ngx_conf_t *cf);
 ngx_uint_t ngx_http_mcp_conf_name_valid(ngx_str_t *name);
 
 /*
- * Makes the directive at hand answer the requests to its location.  It is
- * checked later that no other directive does.  NGX_CONF_OK or NGX_CONF_ERROR
- * (no memory).
+ * Makes the current directive set the content handler of its location.  It is
+ * checked later that no other directive sets one.  NGX_CONF_OK or
+ * NGX_CONF_ERROR (no memory).
  */
 char *ngx_http_mcp_conf_handler(ngx_conf_t *cf, ngx_http_handler_pt handler);
 
@@ -65,32 +65,32 @@ char *ngx_http_mcp_conf_handler(ngx_conf_t *cf, ngx_http_handler_pt handler);
 ngx_str_t *ngx_http_mcp_conf_tenant(ngx_http_mcp_loc_conf_t *mlcf);
 
 /*
- * Warns of arguments NAME="VALUE" from this one on: nginx takes quotes only
- * around a whole argument.
+ * Warns of arguments NAME="VALUE" from argument "first" on, as nginx takes
+ * quotes only around a whole argument.
  */
 void ngx_http_mcp_conf_quotes(ngx_conf_t *cf, ngx_uint_t first);
 
 /*
- * Returns whether a parameter is NAME=VALUE, and sets *value then, which may be
+ * Returns whether a parameter is NAME=VALUE; if so, sets *value, which may be
  * empty.
  */
 ngx_uint_t ngx_http_mcp_conf_param(ngx_str_t *param, const char *name,
     ngx_str_t *value);
 
 /*
- * Compiles a text to a complex value; *cv is made if it is NULL.  NGX_OK or
- * NGX_ERROR (logged).
+ * Compiles a text to a complex value in *cv; if *cv is NULL, memory for it is
+ * allocated.  NGX_OK or NGX_ERROR (logged).
  */
 ngx_int_t ngx_http_mcp_conf_value(ngx_conf_t *cf, ngx_str_t *value,
     ngx_http_complex_value_t **cv);
 
 
 /*
- * The parameters of a directive, NAME=VALUE.  set() sets the slot at an offset
- * of what is configured: NGX_OK; NGX_DECLINED: the value is wrong; NGX_ERROR
- * (logged).  A row without it is a whole parameter, which sets its ngx_uint_t
- * to "least".  A row with the name "" takes the next parameter that no row
- * above it takes, whatever that is.
+ * A parameter of a directive, NAME=VALUE.  set() sets the slot at "offset" of
+ * the configuration: NGX_OK; NGX_DECLINED: the value is wrong; NGX_ERROR
+ * (logged).  set NULL: the parameter is NAME alone, and sets its slot, an
+ * ngx_uint_t, to "least".  name "": the row takes the first parameter that no
+ * row above it takes, whatever the parameter is.
  */
 
 typedef struct ngx_http_mcp_param_s  ngx_http_mcp_param_t;
@@ -101,9 +101,11 @@ struct ngx_http_mcp_param_s {
                                     ngx_http_mcp_param_t *param,
                                     ngx_str_t *value, void *slot);
     size_t                      offset;
-    ngx_int_t                   least;        /* bytes, ms, or the number */
-    ngx_int_t                   most;         /* of a number or size */
-    const char                 *advice;       /* on a wrong value; NULL: the
+    ngx_int_t                   least;        /* the least value: bytes, ms, or
+                                                 a number */
+    ngx_int_t                   most;         /* the largest number or size */
+    const char                 *advice;       /* what the log advises if the
+                                                 value is wrong; NULL: the
                                                  usage of the directive */
 };
 
@@ -114,9 +116,9 @@ struct ngx_http_mcp_param_s {
 
 
 /*
- * Reads the parameters from this argument on, each at most once, and warns of
- * quotes in them.  usage: what to write instead of a wrong one.  NGX_CONF_OK
- * or NGX_CONF_ERROR (logged).
+ * Reads the parameters from argument "first" on, each at most once, and warns
+ * of quotes in them.  usage: what to write in place of a wrong parameter.
+ * NGX_CONF_OK or NGX_CONF_ERROR (logged).
  */
 char *ngx_http_mcp_conf_params(ngx_conf_t *cf, ngx_uint_t first,
     ngx_http_mcp_param_t *params, void *conf, const char *usage);
@@ -139,27 +141,31 @@ char *ngx_http_mcp_conf_invalid(ngx_conf_t *cf, ngx_str_t *param,
 
 /*
  * The description of a directive for ngx_http_mcp_conf_set(), in "post" of the
- * command.  That function notes the directive for a warning if nothing in its
- * location uses it, and refuses one that is here twice, unless there may be
- * many.
+ * command.  That function notes the directive, to warn if nothing in its
+ * location uses it, and refuses a directive that a location has twice, unless
+ * "many" is set.
  */
 
 typedef struct {
-    /* takes the command with this "post", like nginx's slots */
+    /*
+     * A function like nginx's slots.  It is called with "post" of this struct
+     * as that of the command.
+     */
     char                     *(*set)(ngx_conf_t *cf, ngx_command_t *cmd,
                                     void *conf);
     void                       *post;
 
-    /* or: these parameters are read */
+    /* set NULL: the parameters that are read */
     ngx_http_mcp_param_t       *params;
 
-    /* of a number, time or size that is set */
+    /* bounds of the number, time or size that set() sets */
     ngx_int_t                   least;
     ngx_int_t                   most;
 
-    const char                 *advice;       /* on a wrong value; NULL: set()
+    const char                 *advice;       /* what the log advises if the
+                                                 value is wrong; NULL: set()
                                                  logs, and sets no number */
-    ngx_uint_t                  many;
+    ngx_uint_t                  many;         /* a location may have several */
 } ngx_http_mcp_set_t;
 
 char *ngx_http_mcp_conf_set(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);

@@ -86,7 +86,7 @@ ngx_http_mcp_conf_list_cache(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 }
 
 
-/* NGX_MCP_LIST_BIT() of names with commas between them */
+/* sets an ngx_uint_t to the bits NGX_MCP_LIST_BIT() of names with commas */
 
 static ngx_int_t
 ngx_http_mcp_param_kinds(ngx_conf_t *cf, ngx_http_mcp_param_t *param,
@@ -164,7 +164,7 @@ ngx_http_mcp_merge_lists(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf)
                    || u[i].protocol == NGX_HTTP_MCP_MODERN);
     }
 
-    /* upstreams of other revisions mark no list as public */
+    /* only upstreams of revision 2026-07-28 may mark a list as public */
 
     bridge->lists_passing = (bridge->lists == NGX_HTTP_MCP_LIST_CACHE_AUTO
                              && modern)

@@ -30,7 +30,7 @@ ngx_http_mcp_conf_used(ngx_conf_t *cf)
         return NGX_ERROR;
     }
 
-    /* outside locations the directive may be meant for later endpoints */
+    /* a directive outside of locations may be meant for endpoints below it */
 
     if (!(cf->cmd_type & NGX_HTTP_LOC_CONF)) {
         return NGX_OK;
@@ -60,7 +60,7 @@ ngx_http_mcp_conf_handler(ngx_conf_t *cf, ngx_http_handler_pt handler)
 }
 
 
-/* adds the directive at hand to an array */
+/* adds the current directive to an array */
 
 static ngx_int_t
 ngx_http_mcp_conf_note(ngx_conf_t *cf, ngx_array_t *directives,
@@ -393,7 +393,7 @@ ngx_http_mcp_conf_param(ngx_str_t *param, const char *name, ngx_str_t *value)
 
 /*
  * Checks that no parameter NAME=VALUE appears twice among the arguments from
- * this one on, and warns of quotes in them
+ * "first" on, and warns of quotes in them.
  */
 
 static ngx_int_t

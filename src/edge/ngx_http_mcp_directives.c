@@ -425,9 +425,9 @@ ngx_command_t  ngx_http_mcp_commands[] = {
 
 
 /*
- * Returns the zone of this name, made if there is none.  size: that of the
- * declaration; 0 for other directives.  NULL: the zone is declared twice
- * (logged), or there is no memory.
+ * Returns the zone with a name; if there is none, makes it.  size: bytes that
+ * mcp_zone declares; 0: another directive names the zone.  NULL: the zone is
+ * declared twice (logged), or there is no memory.
  */
 
 static ngx_mcp_zone_t *
@@ -780,7 +780,7 @@ ngx_http_mcp_conf_upstream(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 }
 
 
-/* adds an upstream with the name at hand; NULL: refused (logged) */
+/* adds an upstream with the name in the arguments; NULL: refused (logged) */
 
 static ngx_http_mcp_upstream_t *
 ngx_http_mcp_conf_add_upstream(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf)
@@ -846,7 +846,7 @@ ngx_http_mcp_conf_add_upstream(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf)
 }
 
 
-/* compiles the URI of a location that passes requests on */
+/* compiles the URI of an upstream: a location that passes requests on */
 
 static ngx_int_t
 ngx_http_mcp_conf_target(ngx_conf_t *cf, ngx_str_t *text,
@@ -877,7 +877,7 @@ ngx_http_mcp_conf_target(ngx_conf_t *cf, ngx_str_t *text,
 }
 
 
-/* the characters of a prefix are those of names of tools and prompts */
+/* checks that a prefix has only characters of names of tools and prompts */
 
 static ngx_int_t
 ngx_http_mcp_param_prefix(ngx_conf_t *cf, ngx_http_mcp_param_t *param,
@@ -960,8 +960,9 @@ ngx_http_mcp_conf_prefixes(ngx_conf_t *cf, ngx_array_t *upstreams)
 
 
 /*
- * Whether a name with this prefix may be one with the other as well: they are
- * equal, or "a" and "a__b", or "a" and "a_", where "a___x" may be "_x" or "x".
+ * Returns whether an exposed name may be read with either prefix: the prefixes
+ * are equal, or "a" and "a__b", or "a" and "a_", where "a___x" may stand for
+ * "_x" or "x".
  */
 
 static ngx_uint_t
@@ -1216,7 +1217,10 @@ ngx_http_mcp_conf_invalidate(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 }
 
 
-/* adds the rules at hand; sets *level to that of messages, or to empty */
+/*
+ * Adds the rules in the arguments of mcp_invalidate; sets *level to the level
+ * of messages, or to empty.
+ */
 
 static ngx_int_t
 ngx_http_mcp_conf_invalidate_rules(ngx_conf_t *cf, ngx_array_t *rules,
@@ -1354,7 +1358,7 @@ ngx_http_mcp_conf_deny(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
             return NGX_CONF_ERROR;
         }
 
-        /* "1" is written to deny all */
+        /* "1" is how a configuration denies all messages */
 
         if (cv->lengths || cv->value.len == 0
             || (cv->value.len == 1
@@ -1420,7 +1424,7 @@ ngx_http_mcp_conf_allowed_origins(ngx_conf_t *cf, ngx_command_t *cmd,
 }
 
 
-/* returns whether a browser may send the origin */
+/* returns whether an Origin header of a browser can have this value */
 
 static ngx_uint_t
 ngx_http_mcp_conf_origin_valid(ngx_str_t *origin)
@@ -1448,7 +1452,7 @@ ngx_http_mcp_conf_origin_valid(ngx_str_t *origin)
         return 1;
     }
 
-    /* ":" and digits */
+    /* the host is followed by ":" and a port */
 
     port = ngx_atoi(p + 1, last - p - 1);
 

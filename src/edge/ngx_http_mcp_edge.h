@@ -32,19 +32,22 @@ ngx_int_t ngx_http_mcp_request_body(ngx_http_request_t *r, ngx_str_t *body);
 /* contexts (ngx_http_mcp_ctx.c) */
 
 /*
- * Keeps a request without an answer yet, for the content handler to return;
- * reading: is called while the client may leave.
+ * Keeps the request open without an answer; the content handler returns the
+ * result.  reading: the read event handler meanwhile.
  */
 ngx_int_t ngx_http_mcp_suspend(ngx_http_request_t *r,
     ngx_http_event_handler_pt reading);
 
 /*
- * The manner of clients with sessions, and of those that are not known yet;
- * set before workers start.
+ * The manner of clients with sessions, and of clients whose manner is not known
+ * yet.  It is set before workers start.
  */
 extern ngx_http_mcp_client_t  *ngx_http_mcp_client_default;
 
-/* return the context of a request, which the first makes; NULL: no memory */
+/*
+ * Return the context of a request.  The first makes a new one, the second only
+ * if the request has none.  NULL: no memory.
+ */
 ngx_http_mcp_ctx_t *ngx_http_mcp_make_ctx(ngx_http_request_t *r,
     ngx_http_mcp_loc_conf_t *mlcf);
 
@@ -59,13 +62,17 @@ ngx_http_mcp_get_ctx(ngx_http_request_t *r, ngx_http_mcp_loc_conf_t *mlcf)
 }
 
 
-/* sets *scope to a message's values, in r->pool; NGX_OK or NGX_ERROR */
+/*
+ * Sets *scope to the values that variables have for a message; texts are in
+ * r->pool.  NGX_OK or NGX_ERROR.
+ */
 ngx_int_t ngx_http_mcp_scan_scope(ngx_http_request_t *r, ngx_mcp_message_t *m,
     ngx_http_mcp_scope_t *scope);
 
 /*
  * Sets *value to a string of the message, decoded, with "?" for control
- * characters; leaves *value if there is none.  NGX_OK or NGX_ERROR.
+ * characters; *value stays as it is if the message has no such string.  NGX_OK
+ * or NGX_ERROR.
  */
 ngx_int_t ngx_http_mcp_ctx_value(ngx_http_request_t *r, ngx_mcp_message_t *m,
     ngx_mcp_path_e path, ngx_str_t *value);
@@ -83,10 +90,10 @@ void ngx_http_mcp_read_headers(ngx_http_request_t *r,
 /* returns the value of a header without white space around it */
 ngx_str_t ngx_http_mcp_trim(ngx_str_t value);
 
-/* whether Content-Type says JSON */
+/* returns whether Content-Type is that of JSON */
 ngx_uint_t ngx_http_mcp_is_json(ngx_http_request_t *r);
 
-/* returns the first header of this name, in any case, or NULL */
+/* finds the first header with a name, in any case of letters, or NULL */
 #define ngx_http_mcp_find_header(headers, name)                               \
     ngx_http_mcp_search_header(headers, name, sizeof(name) - 1)
 
@@ -100,37 +107,44 @@ ngx_table_elt_t *ngx_http_mcp_search_header(ngx_list_t *headers,
  */
 void ngx_http_mcp_verify_session(ngx_http_mcp_ctx_t *ctx);
 
-/* makes a main request without a client (see ngx_http_mcp_upstream.h) */
+/* makes a background request (see ngx_http_mcp_upstream.h) */
 ngx_http_request_t *ngx_http_mcp_background_request(
     ngx_http_conf_ctx_t *conf, ngx_http_mcp_audience_t *audience);
 
 /*
- * Chooses the message from which variables get their values; encoded: they are
+ * Lets variables have the values of *scope; encoded: the values are
  * percent-encoded (see ngx_http_mcp_upstream.h).
  */
 void ngx_http_mcp_compute_scope(ngx_http_request_t *r,
     ngx_http_mcp_scope_t *scope, ngx_uint_t encoded);
 
-/* sends a DELETE that waited in the zone (ngx_http_mcp_client_legacy.c) */
+/*
+ * Sends the DELETE of an upstream session, which waited in the zone
+ * (ngx_http_mcp_client_legacy.c).
+ */
 void ngx_http_mcp_pending_delete_send(ngx_mcp_zone_t *zone,
     ngx_mcp_pending_delete_t *due);
 
 
-/* returns whether an Origin may use the endpoint (ngx_http_mcp_origin.c) */
+/*
+ * Returns whether pages of an Origin may use the endpoint
+ * (ngx_http_mcp_origin.c).
+ */
 
 ngx_uint_t ngx_http_mcp_origin_allowed(ngx_http_request_t *r,
     ngx_http_mcp_loc_conf_t *mlcf, ngx_str_t *origin);
 
-/* returns the host of an Origin; empty: it is none */
+/* returns the host of an Origin; empty: the text is not a valid Origin */
 ngx_str_t ngx_http_mcp_origin_host(ngx_str_t *origin);
 
 /* returns an Origin without the default port of its scheme */
 ngx_str_t ngx_http_mcp_origin_short(ngx_str_t *origin);
 
 /*
- * Guards a location with mcp_publish or mcp_status, which only web pages of
- * allowed origins may ask, and which takes these methods (bits), named in
- * allow.  NGX_DECLINED: the request is allowed; else the handler returns this.
+ * Guards a location with mcp_publish or mcp_status: refuses requests of web
+ * pages of other origins, and other methods than "methods" (bits), whose names
+ * are in "allow".  NGX_DECLINED: the request is allowed; else the content
+ * handler returns the result.
  */
 ngx_int_t ngx_http_mcp_guard(ngx_http_request_t *r, ngx_uint_t methods,
     const char *allow);
@@ -139,56 +153,59 @@ ngx_int_t ngx_http_mcp_guard(ngx_http_request_t *r, ngx_uint_t methods,
 /* answers (ngx_http_mcp_answer.c) */
 
 /*
- * Sends a whole JSON body, or none if body is NULL.  The result is for the
- * content handler to return, or for ngx_http_finalize_request().
+ * Sends a response with a whole JSON body, or without a body if body is NULL.
+ * The content handler returns the result, or gives it to
+ * ngx_http_finalize_request().
  */
 ngx_int_t ngx_http_mcp_answer(ngx_http_request_t *r, ngx_uint_t status,
     ngx_str_t *body);
 
-/* parts of a reply, at most */
+/* the most parts of a reply */
 #define NGX_HTTP_MCP_PARTS  3
 
 /*
- * Sends an error, and returns as ngx_http_mcp_answer() does.  Composes the
- * JSON-RPC body with the id of the request's message.  message is a sentence
- * for the client.
+ * Sends a JSON-RPC error with the id of the request's message, and returns as
+ * ngx_http_mcp_answer() does.  status: HTTP status; code: JSON-RPC code;
+ * message: a sentence for the client.
  */
 ngx_int_t ngx_http_mcp_refuse(ngx_http_request_t *r, ngx_uint_t status,
     ngx_int_t code, const char *message);
 
-/* refuses the request with 405 and "Allow" */
+/* refuses the request with status 405 and "Allow"; why: a sentence */
 ngx_int_t ngx_http_mcp_not_allowed(ngx_http_request_t *r, const char *why);
 
 /*
- * An answer before it is written: the whole message in parts, or a raw result,
- * or an error.  If it is empty, there is no answer (202).
+ * An answer that is not written yet: either the parts of the whole message, or
+ * a raw result, or an error.  An empty reply means status 202 without a body.
  */
 
 typedef struct {
     ngx_str_t                 parts[NGX_HTTP_MCP_PARTS];
-    ngx_uint_t                nparts;
-    ngx_str_t                 result;
+    ngx_uint_t                nparts;     /* number of parts; 0: it is a result
+                                             or an error */
+    ngx_str_t                 result;     /* raw result, or empty */
 
-    ngx_uint_t                status;     /* HTTP status of an error that is
-                                             alone in its response; 0: it is
-                                             no error */
-    ngx_int_t                 code;       /* JSON-RPC code; that of an
-                                             upstream's error may be 0 */
-    ngx_str_t                 message;
-    ngx_str_t                 data;       /* raw, or empty */
+    ngx_uint_t                status;     /* HTTP status of an error, unless it
+                                             is in a batch or on a stream; 0:
+                                             the reply is no error */
+    ngx_int_t                 code;       /* JSON-RPC code of the error; an
+                                             upstream's code may be 0 */
+    ngx_str_t                 message;    /* message of the error */
+    ngx_str_t                 data;       /* raw data of the error, or empty */
 } ngx_http_mcp_reply_t;
 
 /*
  * ngx_http_mcp_reply_send() sends a reply and returns as ngx_http_mcp_answer()
- * does.  ngx_http_mcp_reply_text() makes one text of it, which is empty if the
- * reply is, and returns NGX_OK or NGX_ERROR.
+ * does.  ngx_http_mcp_reply_text() sets *text to the message in one piece, or
+ * to an empty text if the reply is empty, and returns NGX_OK or NGX_ERROR.  id:
+ * the raw id of the message.
  */
 ngx_int_t ngx_http_mcp_reply_send(ngx_http_request_t *r, ngx_str_t *id,
     ngx_http_mcp_reply_t *reply);
 ngx_int_t ngx_http_mcp_reply_text(ngx_http_request_t *r, ngx_str_t *id,
     ngx_http_mcp_reply_t *reply, ngx_str_t *text);
 
-/* set the reply to an empty result, or to an error, and return NGX_OK */
+/* each sets the reply to an empty result or an error, and returns NGX_OK */
 ngx_int_t ngx_http_mcp_reply_ok(ngx_http_mcp_reply_t *reply);
 ngx_int_t ngx_http_mcp_reply_error(ngx_http_mcp_reply_t *reply,
     ngx_uint_t status, ngx_int_t code, const char *message);
@@ -210,7 +227,7 @@ ngx_int_t ngx_http_mcp_result(ngx_http_request_t *r, ngx_str_t *id,
 
 /* errors for exchanges that brought no answer (ngx_http_mcp_outcome.c) */
 
-/* sets the reply to the error; x is NULL if there was no exchange */
+/* sets the reply to the error for an outcome; x NULL: there was no exchange */
 void ngx_http_mcp_reply_outcome(ngx_http_request_t *r, ngx_str_t *id,
     ngx_http_mcp_upstream_t *u, ngx_http_mcp_exchange_t *x,
     ngx_http_mcp_outcome_e outcome, ngx_http_mcp_reply_t *reply);
@@ -221,8 +238,8 @@ void ngx_http_mcp_reply_unprobed(ngx_http_request_t *r,
     ngx_http_mcp_reply_t *reply);
 
 /*
- * Adds those headers of an upstream's response that reach the client.  NGX_OK
- * or NGX_ERROR.
+ * Adds to the response the headers of an upstream's response that clients get.
+ * NGX_OK or NGX_ERROR.
  */
 ngx_int_t ngx_http_mcp_copy_headers(ngx_http_request_t *r,
     ngx_http_mcp_exchange_t *x);
@@ -231,19 +248,22 @@ ngx_int_t ngx_http_mcp_copy_headers(ngx_http_request_t *r,
 void ngx_http_mcp_filter_init(void);
 
 
-/* values (ngx_http_mcp_values.c), evaluated now, not from nginx's cache */
+/*
+ * Values (ngx_http_mcp_values.c).  They are evaluated at each call: values that
+ * nginx has cached for the request are not used.
+ */
 
 /*
- * Sets tenant, identity and list key of the request in its context.  NGX_OK;
- * NGX_DECLINED: the request is refused, *why is the reason; NGX_ERROR.
+ * Sets tenant, identity and list key of the caller in the context.  NGX_OK;
+ * NGX_DECLINED: the request is refused, and *why is the reason; NGX_ERROR.
  */
 ngx_int_t ngx_http_mcp_evaluate(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx, const char **why);
 
 /*
- * Set the caller's audience, by the capabilities that its client declares
- * (ngx_mcp_declared.h), or by the letter that a session keeps for them.
- * NGX_OK or NGX_ERROR.
+ * Set the caller's audience: the first by the capabilities that its client
+ * declares (a raw object, or empty), the second by the letter that a session
+ * keeps for declared capabilities (ngx_mcp_declared.h).  NGX_OK or NGX_ERROR.
  */
 ngx_int_t ngx_http_mcp_declares(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx, ngx_str_t *capabilities);
@@ -258,9 +278,9 @@ ngx_int_t ngx_http_mcp_evaluate_share(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx);
 
 /*
- * Evaluates mcp_deny for the message that ctx->scope describes.  NGX_OK: it is
- * allowed; NGX_DECLINED: it is refused, which is logged, and *why is the
- * reason; NGX_ERROR.  If why is NULL, a refusal is not logged.
+ * Evaluates mcp_deny for the message that ctx->scope describes.  NGX_OK: the
+ * message is allowed; NGX_DECLINED: it is refused, the refusal is logged, and
+ * *why is the reason; NGX_ERROR.  why NULL: a refusal is not logged.
  */
 ngx_int_t ngx_http_mcp_denied(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
     const char **why);
@@ -272,10 +292,10 @@ ngx_int_t ngx_http_mcp_denied_as(ngx_http_request_t *r,
 
 /*
  * ..._edited() returns whether the list that m asks for may differ from the
- * upstream's.  ..._edit_result() edits the upstream's raw result, or makes
- * one if that is empty: it puts the module's own entries in front, and leaves
- * tools out that mcp_deny refuses to this caller.  *result is then in r->pool,
- * or unchanged.  NGX_OK or NGX_ERROR.
+ * upstream's list.  ..._edit_result() edits the upstream's raw result, or makes
+ * a result if *result is empty: it puts the module's own entries in front, and
+ * leaves out tools that mcp_deny refuses to this caller.  *result is then in
+ * r->pool, or unchanged.  NGX_OK or NGX_ERROR.
  */
 ngx_uint_t ngx_http_mcp_list_edited(ngx_http_mcp_ctx_t *ctx,
     ngx_mcp_message_t *m);
@@ -283,14 +303,14 @@ ngx_int_t ngx_http_mcp_list_edit_result(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx, ngx_mcp_message_t *m, ngx_str_t *result);
 
 /*
- * Does the same with a result that stands in a text, which is replaced by a
- * copy in r->pool if the result changes.
+ * Edits, as ngx_http_mcp_list_edit_result() does, a raw result within *text.
+ * If the result changes, *text becomes a copy in r->pool with the new result.
  */
 ngx_int_t ngx_http_mcp_list_edit_text(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx, ngx_mcp_message_t *m, ngx_str_t *result,
     ngx_str_t *text);
 
-/* returns whether the request must not get lists that callers share */
+/* returns whether the request must not get a list that is kept for others */
 ngx_uint_t ngx_http_mcp_list_private(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx);
 
@@ -331,8 +351,8 @@ ngx_int_t ngx_http_mcp_notification(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx, ngx_mcp_message_t *m);
 
 /*
- * Sends the message to the upstreams that it concerns.  NGX_OK: done() will be
- * called; NGX_DECLINED: it concerns no upstream; NGX_ERROR.
+ * Sends a notification to the upstreams that it concerns.  NGX_OK: done() will
+ * be called; NGX_DECLINED: the notification concerns no upstream; NGX_ERROR.
  */
 ngx_int_t ngx_http_mcp_notification_send(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx, ngx_mcp_message_t *m,
@@ -346,9 +366,9 @@ ngx_int_t ngx_http_mcp_notification_send(ngx_http_request_t *r,
  */
 
 /*
- * Parses the elements, which begin again behind the phase handler that runs
- * now.  A fault for which the whole batch is refused is noted in the context.
- * NGX_OK or NGX_ERROR (no memory).
+ * Parses the elements of a batch.  Each element will run the phases from the
+ * handler on that follows the current one.  A fault for which the whole batch
+ * is refused is noted in the context.  NGX_OK or NGX_ERROR (no memory).
  */
 ngx_int_t ngx_http_mcp_batch_scan(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx);
@@ -356,15 +376,18 @@ ngx_int_t ngx_http_mcp_batch_scan(ngx_http_request_t *r,
 /* returns how many of the elements are requests */
 ngx_uint_t ngx_http_mcp_batch_requests(struct ngx_http_mcp_batch_s *batch);
 
-/* runs in the precontent phase, before all other handlers of it */
+/* the handler of the precontent phase, which runs before all others there */
 ngx_int_t ngx_http_mcp_batch_handler(ngx_http_request_t *r);
 
-/* an exchange of an element begins: limits of its location count it */
+/*
+ * Lets limit_req and limit_conn of an upstream's location count the exchange of
+ * an element, which begins.
+ */
 void ngx_http_mcp_batch_exchange(struct ngx_http_mcp_batch_s *batch);
 
 /*
- * NGX_OK: all elements have passed the phases; NGX_DECLINED: the batch is
- * refused, *why is the reason; NGX_ERROR: the elements were not all checked
+ * Returns NGX_OK: all elements have passed the phases; NGX_DECLINED: the batch
+ * is refused, and *why is the reason; NGX_ERROR: not all elements were checked
  * (logged).
  */
 ngx_int_t ngx_http_mcp_batch_check(struct ngx_http_mcp_batch_s *batch,

@@ -21,7 +21,7 @@
 #include "ngx_http_mcp_upstream_message.h"
 
 
-/* free memory that a worker may keep */
+/* bytes of free memory that a worker may keep */
 #define NGX_HTTP_MCP_HEAP_KEPT  (8 * 1024 * 1024)
 
 
@@ -79,7 +79,7 @@ static ngx_mcp_worker_handlers_t  ngx_http_mcp_worker_handlers = {
 };
 
 
-/* tried in this order, until one does not decline */
+/* the manners of clients; the first that does not decline a request is used */
 
 static ngx_http_mcp_answerer_t  *ngx_http_mcp_answerer_table[] = {
     &ngx_http_mcp_call_continue,
@@ -91,7 +91,7 @@ static ngx_http_mcp_answerer_t  *ngx_http_mcp_answerer_table[] = {
 };
 
 
-/* an upstream is probed in this order */
+/* the manners of upstreams, in the order in which they are probed */
 
 static ngx_http_mcp_manner_t  *ngx_http_mcp_manner_table[] = {
     &ngx_http_mcp_modern,
@@ -200,7 +200,7 @@ ngx_http_mcp_keep_heap(ngx_log_t *log)
 }
 
 
-/* ends the work that keeps this worker from its exit */
+/* ends all work that would keep a worker that quits from its exit */
 
 static void
 ngx_http_mcp_quit(ngx_mcp_zone_t *zone)

@@ -42,19 +42,22 @@ typedef struct ngx_http_mcp_initialize_s  ngx_http_mcp_initialize_t;
 typedef struct ngx_http_mcp_publish_conf_s  ngx_http_mcp_publish_conf_t;
 
 
-/* an mcp_zone; its handle is the first member */
+/* an mcp_zone; "zone" must be the first member, as it is cast to this type */
 
 typedef struct {
     ngx_mcp_zone_t              zone;
     ngx_cycle_t                *cycle;
     size_t                      size;         /* 0: not declared */
-    ngx_uint_t                  published;    /* an mcp_publish writes to it */
+    ngx_uint_t                  published;    /* an mcp_publish is for it */
     ngx_uint_t                  fresh;        /* the zone was just made */
     ngx_mcp_state_file_t        state;        /* name empty: no state file */
-    ngx_msec_t                  interval;     /* between writes of the file;
-                                                 0: only at exit */
-    ngx_msec_t                  due;          /* time of the next write */
-    ngx_str_t                   directive;    /* first that names the zone */
+    ngx_msec_t                  interval;     /* ms between writes of the state
+                                                 file; 0: it is written only
+                                                 at exit */
+    ngx_msec_t                  due;          /* time (ngx_current_msec) of the
+                                                 next write */
+    ngx_str_t                   directive;    /* the first directive that names
+                                                 the zone; its file, line */
     u_char                     *file;
     ngx_uint_t                  line;
 } ngx_http_mcp_zone_t;
@@ -63,25 +66,27 @@ typedef struct {
 /* a directive that is checked after the whole configuration is read */
 
 typedef struct {
-    ngx_str_t                   directive;
+    ngx_str_t                   directive;    /* its name, file and line */
     u_char                     *file;
     ngx_uint_t                  line;
-    void                      **srv_conf;
-    void                      **loc_conf;
-    ngx_http_handler_pt         handler;      /* that it sets, or NULL */
+    void                      **srv_conf;     /* of its server */
+    void                      **loc_conf;     /* of its location */
+    ngx_http_handler_pt         handler;      /* content handler that the
+                                                 directive sets, or NULL */
 } ngx_http_mcp_directive_t;
 
 
 typedef struct {
     ngx_array_t                 zones;        /* ngx_http_mcp_zone_t * */
     ngx_array_t                 endpoints;    /* ngx_http_mcp_loc_conf_t * */
-    ngx_array_t                 used;         /* ngx_http_mcp_directive_t: in
-                                                 locations, for what is there */
-    ngx_array_t                 handlers;     /* ngx_http_mcp_directive_t: those
-                                                 that answer requests */
-    ngx_array_t                 bridges;      /* ngx_http_mcp_bridge_t *, of
-                                                 the endpoints */
-    uint64_t                    epoch;        /* of this configuration */
+    ngx_array_t                 used;         /* ngx_http_mcp_directive_t: all
+                                                 that are in locations, to warn
+                                                 of those without use */
+    ngx_array_t                 handlers;     /* ngx_http_mcp_directive_t: all
+                                                 that set a content handler */
+    ngx_array_t                 bridges;      /* ngx_http_mcp_bridge_t * of all
+                                                 endpoints */
+    uint64_t                    epoch;        /* number of this configuration */
     ngx_uint_t                  batches;      /* mcp_batch is on somewhere */
 } ngx_http_mcp_main_conf_t;
 
@@ -111,19 +116,20 @@ typedef struct {
 } ngx_http_mcp_result_t;
 
 
-/* data of an endpoint in a worker; tenants share the places of results */
+/* data of an endpoint in one worker; all tenants share the array of results */
 
 typedef struct {
     ngx_http_mcp_result_t       results[NGX_HTTP_MCP_RESULTS];
-    ngx_pool_cleanup_t         *cleanup;       /* of the results */
-    ngx_uint_t                  lists_logged;  /* the log says what
-                                                  mcp_list_cache does */
-    ngx_uint_t                  tools_hidden;  /* built-in tools, as logged,
-                                                  that hide others */
+    ngx_pool_cleanup_t         *cleanup;       /* frees the pools of results */
+    ngx_uint_t                  lists_logged;  /* what mcp_list_cache does was
+                                                  logged */
+    ngx_uint_t                  tools_hidden;  /* bits of built-in tools that
+                                                  were logged as hiding tools
+                                                  of upstreams */
 } ngx_http_mcp_endpoint_worker_t;
 
 
-/* directives in a location; bits */
+/* bits: which directives a location has */
 
 #define NGX_HTTP_MCP_HOLDS_ENDPOINT  0x01
 #define NGX_HTTP_MCP_HOLDS_PUBLISH   0x02
@@ -134,25 +140,32 @@ typedef struct ngx_http_mcp_loc_conf_s  ngx_http_mcp_loc_conf_t;
 
 struct ngx_http_mcp_loc_conf_s {
     ngx_uint_t                  endpoint;     /* mcp_endpoint is here */
-    ngx_uint_t                  holds;        /* NGX_HTTP_MCP_HOLDS_*: here or
-                                                 in a location inside */
-    ngx_uint_t                  warned;       /* of a directive without use */
-    uint64_t                    written;      /* directives that are here; bits
-                                                 by ngx_http_mcp_commands, which
-                                                 has room for 64 */
-    ngx_http_mcp_loc_conf_t    *outer;        /* location around this one */
+    ngx_uint_t                  holds;        /* NGX_HTTP_MCP_HOLDS_* of this
+                                                 location and of all locations
+                                                 within it */
+    ngx_uint_t                  warned;       /* a directive without use was
+                                                 logged */
+    uint64_t                    written;      /* directives of this location:
+                                                 bits by their numbers in
+                                                 ngx_http_mcp_commands, which
+                                                 has 64 at most */
+    ngx_http_mcp_loc_conf_t    *outer;        /* the location around this
+                                                 location, or NULL */
 
     ngx_mcp_zone_t             *zone;
     ngx_str_t                   name;         /* the endpoint's identity */
-    ngx_http_conf_ctx_t        *conf_ctx;     /* of this location */
-    ngx_array_t                *names;        /* of the server, copied */
-    ngx_http_mcp_server_t       server;       /* for requests of the module */
+    ngx_http_conf_ctx_t        *conf_ctx;     /* nginx's configurations of this
+                                                 location */
+    ngx_array_t                *names;        /* copy of the server's names */
+    ngx_http_mcp_server_t       server;       /* address and name of the server
+                                                 for background requests */
 
     ngx_array_t                *upstreams;    /* ngx_http_mcp_upstream_t */
     ngx_uint_t                  named;        /* name= was given */
-    u_char                     *file;         /* of mcp_endpoint */
+    u_char                     *file;         /* file and line of
+                                                 mcp_endpoint */
     ngx_uint_t                  line;
-    ngx_msec_t                  upstream_timeout;   /* 0: not written */
+    ngx_msec_t                  upstream_timeout;   /* 0: not configured */
     ngx_msec_t                  upstream_total;
 
     ngx_str_t                   server_name;
@@ -187,18 +200,19 @@ struct ngx_http_mcp_loc_conf_s {
     size_t                      event_size;
     size_t                      message_limit;
     ngx_msec_t                  drain_time;
-    ngx_array_t                *origins;      /* ngx_str_t; NULL: default */
+    ngx_array_t                *origins;      /* ngx_str_t: allowed origins;
+                                                 NULL: the default */
     ngx_flag_t                  origins_any;
     ngx_flag_t                  cors;
 
-    ngx_http_mcp_endpoint_worker_t  *worker;  /* own copy in each worker */
+    ngx_http_mcp_endpoint_worker_t  *worker;  /* each worker has its own */
 
-    ngx_http_mcp_publish_conf_t  *publish;    /* mcp_publish is here */
-    ngx_mcp_zone_t             *status;       /* mcp_status is here */
+    ngx_http_mcp_publish_conf_t  *publish;    /* NULL: no mcp_publish here */
+    ngx_mcp_zone_t             *status;       /* NULL: no mcp_status here */
 };
 
 
-/* mcp_versions; bits, by ngx_mcp_revision_e */
+/* bits of mcp_versions, each by its ngx_mcp_revision_e */
 
 #define NGX_HTTP_MCP_VERSION(revision)  (1 << (revision))
 
@@ -211,7 +225,7 @@ struct ngx_http_mcp_loc_conf_s {
     NGX_HTTP_MCP_VERSION(NGX_MCP_2026_07_28)
 
 
-/* mcp_capabilities; 0: the upstreams' profiles tell them */
+/* bits of mcp_capabilities; 0: capabilities are told by upstreams' profiles */
 
 #define NGX_HTTP_MCP_CAP_TOOLS        0x01
 #define NGX_HTTP_MCP_CAP_PROMPTS      0x02
@@ -220,37 +234,38 @@ struct ngx_http_mcp_loc_conf_s {
 #define NGX_HTTP_MCP_CAP_COMPLETIONS  0x10
 
 
-/* the types that "Accept" allows */
+/* bits: the media types that "Accept" allows */
 
 #define NGX_HTTP_MCP_ACCEPT_JSON      0x01
 #define NGX_HTTP_MCP_ACCEPT_SSE       0x02
 
 
 /*
- * The context of a request to an endpoint, or of a main request without a
- * client that the endpoint makes
+ * The context of a request to an endpoint, or of a background request, a main
+ * request without a client that the endpoint makes.
  */
 
 typedef struct {
     ngx_http_mcp_loc_conf_t    *conf;
-    ngx_http_mcp_client_t      *client;       /* client manner */
-    ngx_mcp_message_t          *message;      /* NULL before the scan */
-    ngx_str_t                   body;         /* in one piece */
+    ngx_http_mcp_client_t      *client;       /* manner of the client */
+    ngx_mcp_message_t          *message;      /* NULL: not scanned yet */
+    ngx_str_t                   body;         /* request body in one piece */
 
-    /* header values, trimmed; empty when absent */
+    /* header values without white space around them; empty: no such header */
     ngx_str_t                   header_session;
     ngx_str_t                   header_version;
     ngx_str_t                   header_last_event;
     ngx_str_t                   header_origin;
     ngx_str_t                   header_method;
     ngx_str_t                   header_name;
-    ngx_mcp_revision_e          header_revision;  /* by header_version */
-    ngx_uint_t                  header_twice; /* Mcp-Method, Mcp-Name or
-                                                 MCP-Protocol-Version came
-                                                 twice */
-    const char                 *header_differs;  /* a header that sessions use
-                                                    and that came twice with
-                                                    different values, or NULL */
+    ngx_mcp_revision_e          header_revision;  /* header_version as an
+                                                     enum */
+    ngx_uint_t                  header_twice; /* the request has Mcp-Method,
+                                                 Mcp-Name or
+                                                 MCP-Protocol-Version twice */
+    const char                 *header_differs;  /* name of a session's header
+                                                    that the request has with
+                                                    two values, or NULL */
     ngx_uint_t                  accept;       /* NGX_HTTP_MCP_ACCEPT_* */
 
     /* values of variables, decoded, without control characters */
@@ -267,23 +282,29 @@ typedef struct {
                                                  "failed" */
     ngx_uint_t                  events_sent;
 
-    ngx_str_t                   principal;    /* of a caller without session,
-                                                 for upstreams; or empty */
-    ngx_str_t                   session_id;   /* $mcp_session_id for upstream
-                                                 sessions that other callers
-                                                 use as well, or empty */
+    ngx_str_t                   principal;    /* principal of a caller without
+                                                 session, for upstreams, or
+                                                 empty */
+    ngx_str_t                   session_id;   /* $mcp_session_id for an upstream
+                                                 session that several callers
+                                                 share, or empty */
     ngx_mcp_session_t           session;      /* set in the content phase */
     ngx_http_mcp_call_t        *call;
     ngx_http_mcp_stream_t      *stream;
-    ngx_http_mcp_output_t      *output;       /* writes before the request is
-                                                 finalized, or NULL */
+    ngx_http_mcp_output_t      *output;       /* writer of the response before
+                                                 the request is finalized, or
+                                                 NULL */
     struct ngx_http_mcp_batch_s  *batch;
 
-    ngx_str_t                   refusal;      /* body that the filters send */
-    ngx_http_variable_value_t  *values;       /* room in which variables are
+    ngx_str_t                   refusal;      /* body that the filters send in
+                                                 place of nginx's */
+    ngx_http_variable_value_t  *values;       /* memory in which variables are
                                                  computed afresh, or NULL */
 
-    /* fault found by the scan; refused in the content phase, after limits */
+    /*
+     * A fault that the scan found.  The content handler refuses the request, so
+     * that limits count it.  scan_error NULL: there is no fault.
+     */
     ngx_uint_t                  scan_status;
     ngx_int_t                   scan_code;
     const char                 *scan_error;
@@ -302,18 +323,21 @@ typedef struct {
     unsigned                    scanned:1;      /* preaccess has run */
     unsigned                    session_checked:1;  /* the session was looked
                                                        up, or is not needed */
-    unsigned                    evaluated:1;    /* tenant, identity, list_key */
-    unsigned                    reading:1;      /* body is being read */
+    unsigned                    evaluated:1;    /* tenant, identity and list_key
+                                                   of the caller are set */
+    unsigned                    reading:1;      /* the body is being read */
     unsigned                    responded:1;    /* the module has responded */
-    unsigned                    refused:1;      /* body replaced by filters */
+    unsigned                    refused:1;      /* the filters replace the
+                                                   body */
     unsigned                    failed:1;       /* an upstream answered with an
                                                    error of any code */
-    unsigned                    origins_differ:1;  /* Origin came twice */
-    unsigned                    cookies:1;      /* there is a Cookie header */
-    unsigned                    origin_ok:1;
-    unsigned                    tool_error:1;
-    unsigned                    background:1;
-    unsigned                    response:2;     /* 0 none, 1 json, 2 sse */
+    unsigned                    origins_differ:1;  /* the request has two
+                                                   different Origin headers */
+    unsigned                    cookies:1;      /* the request has Cookie */
+    unsigned                    origin_ok:1;    /* the Origin is allowed */
+    unsigned                    tool_error:1;   /* the result has isError */
+    unsigned                    background:1;   /* a background request */
+    unsigned                    response:2;     /* 0 none, 1 JSON, 2 SSE */
 } ngx_http_mcp_ctx_t;
 
 

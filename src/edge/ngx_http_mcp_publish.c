@@ -10,16 +10,16 @@
 #include "ngx_http_mcp_turn.h"
 
 
-/* ms between two turns */
+/* ms between two turns of a POST with many events */
 #define NGX_HTTP_MCP_PUBLISH_PAUSE    1
 
 #define NGX_HTTP_MCP_PUBLISH_SCRATCH  4096
 
-/* bytes of the answer about events: at most, and in one buffer */
+/* the most bytes of the answer about events, and those of one buffer */
 #define NGX_HTTP_MCP_PUBLISH_ANSWER   (8 * 1024 * 1024)
 #define NGX_HTTP_MCP_PUBLISH_BUF      4096
 
-/* before and behind them; one event fits into the same buffer */
+/* bytes of the answer before and behind the events, and about one event */
 #define NGX_HTTP_MCP_PUBLISH_HEAD                                             \
     (sizeof("{\"accepted\":,\"refused\":,\"events\":[") - 1                    \
      + 2 * NGX_INT_T_LEN)
@@ -168,8 +168,8 @@ ngx_http_mcp_publish_cleanup(void *data)
 
 
 /*
- * Sets values that the location gives to events.  NGX_OK; NGX_DECLINED: one is
- * empty, and p->error says which; or an HTTP status.
+ * Sets the values that the location gives to all events.  NGX_OK; NGX_DECLINED:
+ * a value is empty, and p->error says which; or an HTTP status.
  */
 
 static ngx_int_t
@@ -296,7 +296,10 @@ ngx_http_mcp_publish_form(ngx_http_mcp_publish_t *p)
         return;
     }
 
-    /* several values, or a wrong one, which may go on behind its first line */
+    /*
+     * The body has several values, or is wrong JSON, which may also have more
+     * than one line.
+     */
 
     end = ngx_strlchr(body->data, body->data + body->len, LF);
 
@@ -341,7 +344,7 @@ ngx_http_mcp_publish_turn(ngx_http_mcp_publish_t *p)
 
     for ( ;; ) {
 
-        /* the event after this one comes later everywhere */
+        /* an event must reach all sessions before the next event is read */
 
         if (p->in.item.block) {
 
@@ -375,7 +378,7 @@ ngx_http_mcp_publish_turn(ngx_http_mcp_publish_t *p)
             && ngx_http_mcp_turn_over(start))
         {
 
-            /* a timer keeps a worker that quits */
+            /* a worker that quits does not exit while a timer is set */
 
             ngx_add_timer(&p->turn, NGX_HTTP_MCP_PUBLISH_PAUSE);
             return;
@@ -386,7 +389,7 @@ ngx_http_mcp_publish_turn(ngx_http_mcp_publish_t *p)
 }
 
 
-/* reads the text of the next event; NGX_OK; NGX_DONE: there is none */
+/* sets *text to the next event; NGX_OK; NGX_DONE: there is no further event */
 
 static ngx_int_t
 ngx_http_mcp_publish_next(ngx_http_mcp_publish_t *p, ngx_str_t *text)
@@ -470,7 +473,7 @@ ngx_http_mcp_publish_event(ngx_http_mcp_publish_t *p, ngx_str_t *text)
 }
 
 
-/* puts the event's outcome into the answer; NGX_ERROR: no memory */
+/* writes what became of the event to the answer; NGX_ERROR: no memory */
 
 static ngx_int_t
 ngx_http_mcp_publish_outcome(ngx_http_mcp_publish_t *p)
@@ -566,7 +569,7 @@ ngx_http_mcp_publish_room(ngx_http_mcp_publish_t *p, size_t len)
         return NULL;
     }
 
-    /* the text before the first event is known at the end */
+    /* the beginning of the answer, which has numbers, is written at the end */
 
     if (p->out == NULL) {
         b->pos += NGX_HTTP_MCP_PUBLISH_HEAD;
@@ -643,7 +646,7 @@ ngx_http_mcp_publish_answer(ngx_http_mcp_publish_t *p)
 
     if (p->accepted == 0 && p->full) {
 
-        /* it may be sent again */
+        /* the client may send the events again */
 
         status = NGX_HTTP_SERVICE_UNAVAILABLE;
 

@@ -25,15 +25,18 @@
 
 struct ngx_http_mcp_publish_conf_s {
     ngx_mcp_zone_t             *zone;
-    ngx_str_t                   endpoint;     /* empty: all in the zone */
-    ngx_http_complex_value_t   *kind;         /* NULL: not given */
+    ngx_str_t                   endpoint;     /* empty: events are for all
+                                                 endpoints of the zone */
+
+    /* values for all events of a POST; NULL: not configured */
+    ngx_http_complex_value_t   *kind;
     ngx_http_complex_value_t   *topic;
     ngx_http_complex_value_t   *tenant;
     ngx_http_complex_value_t   *id;
 };
 
 
-/* how events stand in a body */
+/* the form of a body: one event, a JSON array, or newline-delimited JSON */
 
 typedef enum {
     NGX_HTTP_MCP_PUBLISH_ONE = 0,
@@ -42,33 +45,40 @@ typedef enum {
 } ngx_http_mcp_publish_e;
 
 
-/* one POST */
+/* the work on one POST */
 
 typedef struct {
     ngx_http_request_t           *request;
     ngx_http_mcp_publish_conf_t  *conf;
-    ngx_str_t                     tenant;     /* given by the location */
+    ngx_str_t                     tenant;     /* tenant that the location sets,
+                                                 or empty */
     ngx_str_t                     rest;       /* unread part of the body */
     ngx_http_mcp_publish_e        form;
-    ngx_event_t                   turn;
-    ngx_uint_t                    published;
-    ngx_uint_t                    accepted;   /* some of "published" */
-    ngx_uint_t                    omitted;    /* events not in the answer */
-    size_t                        size;       /* bytes about the others */
-    ngx_chain_t                  *out;
+    ngx_event_t                   turn;       /* timer of the next turn */
+    ngx_uint_t                    published;  /* number of events read */
+    ngx_uint_t                    accepted;   /* number of accepted events */
+    ngx_uint_t                    omitted;    /* number of events about which
+                                                 the answer says nothing */
+    size_t                        size;       /* bytes of the answer about
+                                                 events */
+    ngx_chain_t                  *out;        /* the answer */
     ngx_chain_t                 **last;
-    ngx_buf_t                    *buf;
-    ngx_uint_t                    refusal;    /* status if all are refused */
+    ngx_buf_t                    *buf;        /* the answer's last buffer */
+    ngx_uint_t                    refusal;    /* HTTP status if no event is
+                                                 accepted */
     unsigned                      full:1;     /* an event was refused, as the
                                                  zone has no room */
 
-    /* about the event at hand */
-    const char                   *error;      /* NULL: accepted */
-    ngx_uint_t                    sessions;
-    ngx_uint_t                    repeated;
+    /* the current event */
+    const char                   *error;      /* why it is refused; NULL: it is
+                                                 accepted */
+    ngx_uint_t                    sessions;   /* number of sessions it is for */
+    ngx_uint_t                    repeated;   /* an event with its id was there
+                                                 before */
 
-    ngx_pool_t                   *scratch;    /* pool for one event at a time;
-                                                 NULL: there is one event */
+    ngx_pool_t                   *scratch;    /* pool that is reset for each
+                                                 event; NULL: the request's
+                                                 pool, as there is one event */
     ngx_http_mcp_event_in_t       in;
 } ngx_http_mcp_publish_t;
 

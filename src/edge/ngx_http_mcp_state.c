@@ -18,7 +18,7 @@ static void ngx_http_mcp_state_whose(ngx_http_mcp_zone_t *zone,
     ngx_log_t *log);
 
 
-/* when this nginx was started, before any reload; ms since the epoch */
+/* time at which this nginx was started (not reloaded), ms since the epoch */
 
 static uint64_t  ngx_http_mcp_state_started;
 
@@ -357,7 +357,10 @@ ngx_http_mcp_state_exit_master(ngx_cycle_t *cycle)
 }
 
 
-/* names this nginx by its master; a daemon has another number meanwhile */
+/*
+ * Names this nginx by its start and the pid of its master, which has changed
+ * if nginx has become a daemon meanwhile.
+ */
 
 static void
 ngx_http_mcp_state_whose(ngx_http_mcp_zone_t *zone, ngx_log_t *log)

@@ -26,22 +26,22 @@
 
 
 /*
- * Makes zone->state.name, as it is configured, a full path, and checks that no
- * other zone has this file and that its folder is writable.  NGX_OK or
+ * Turns zone->state.name, which is as configured, into a full path, and checks
+ * that no other zone has this file and that its folder is writable.  NGX_OK or
  * NGX_ERROR (logged).
  */
 ngx_int_t ngx_http_mcp_state_file(ngx_conf_t *cf, ngx_http_mcp_zone_t *zone);
 
 /*
- * After the configuration is read: registers with nginx's cache manager if a
- * zone has an interval.  NGX_OK or NGX_ERROR.
+ * Registers with nginx's cache manager if a zone has an interval; called once
+ * the configuration is read.  NGX_OK or NGX_ERROR.
  */
 ngx_int_t ngx_http_mcp_state_conf(ngx_conf_t *cf,
     ngx_http_mcp_main_conf_t *mmcf);
 
 /*
- * Warns if the cache manager cannot write the file of the zone, or "nginx -t"
- * finds a file that cannot be used.
+ * Warns if the cache manager cannot write the file of the zone and, in
+ * "nginx -t", if the file cannot be used.
  */
 void ngx_http_mcp_state_check(ngx_http_mcp_zone_t *zone,
     ngx_core_conf_t *ccf);

@@ -14,17 +14,17 @@
 #include "ngx_http_mcp_output.h"
 
 
-/* more leases are only counted */
+/* the most leases that have rows; further leases are only counted */
 #define NGX_HTTP_MCP_STATUS_LEASES  256
 
-/* more profiles, of tenants, are not looked at */
+/* the most profiles of tenants that are looked at */
 #define NGX_HTTP_MCP_STATUS_PROFILES  16384
 
 
 /*
- * The status is made of tables: their rows have labels and numbers, which the
- * columns tell how to write, in JSON and in Prometheus' text.  Texts are valid
- * UTF-8 without control characters and end with a zero.
+ * The status is made of tables.  A row has labels and numbers; a column says
+ * how its number is written in JSON and in Prometheus' text.  All texts are
+ * valid UTF-8 without control characters and end with a zero.
  */
 
 typedef enum {
@@ -34,19 +34,25 @@ typedef enum {
 } ngx_http_mcp_status_kind_e;
 
 typedef struct {
-    /* JSON */
+    /* in JSON */
     char                           *object;  /* object in the row that has the
                                                 member; NULL: the row has it */
-    char                           *member;  /* NULL: not in JSON */
+    char                           *member;  /* name of the member; NULL: the
+                                                number is not in JSON */
     char                           *sum;     /* member to which the number is
                                                 added, or NULL */
 
-    /* text; the columns of a family follow each other */
-    char                           *family;  /* NULL: not in the text */
-    char                           *suffix;  /* of a histogram's sample */
-    char                           *label;   /* label in the family, or NULL */
-    char                           *value;   /* value of the label */
-    char                           *help;    /* in a family's first column */
+    /* in Prometheus' text; the columns of a family follow each other */
+    char                           *family;  /* name of the metric family; NULL:
+                                                the number is not in the text */
+    char                           *suffix;  /* suffix of a histogram's sample,
+                                                or NULL */
+    char                           *label;   /* name of the label by which the
+                                                samples of a family differ, or
+                                                NULL */
+    char                           *value;   /* value of that label */
+    char                           *help;    /* HELP of the family, in its first
+                                                column */
 
     ngx_http_mcp_status_kind_e      kind;
 } ngx_http_mcp_status_column_t;
@@ -55,23 +61,25 @@ typedef struct {
 #define NGX_HTTP_MCP_STATUS_LABELS  3
 
 typedef struct {
-    char                           *object;  /* name in JSON; NULL: the root */
-    char                           *array;   /* array of the rows in the
-                                                object; NULL: the object is the
-                                                only row */
+    char                           *object;  /* name of an object in JSON; NULL:
+                                                the root */
+    char                           *array;   /* name of the array in that object
+                                                that has the rows; NULL: the
+                                                object is the only row */
     char                           *labels[NGX_HTTP_MCP_STATUS_LABELS];
     ngx_http_mcp_status_column_t   *columns;
     ngx_uint_t                      ncolumns;
 } ngx_http_mcp_status_table_t;
 
 
-/* stands for a number that is left out */
+/* the value of a number that is left out */
 #define NGX_HTTP_MCP_STATUS_NONE  ((uint64_t) 1 << 63)
 
 typedef struct {
     u_char                         *labels[NGX_HTTP_MCP_STATUS_LABELS];
-    uint64_t                       *n;       /* of each column */
-    char                           *state;   /* in JSON, or NULL */
+    uint64_t                       *n;       /* numbers by column */
+    char                           *state;   /* member "state" in JSON, or
+                                                NULL */
     ngx_http_mcp_upstream_t        *upstream;
 } ngx_http_mcp_status_row_t;
 
@@ -97,7 +105,7 @@ typedef struct {
     { NULL, member, NULL, family, NULL, NULL, NULL, help,                     \
       ngx_http_mcp_status_ ## kind }
 
-/* one of several of a family, by a label */
+/* a column that is one of several of its family, told apart by a label */
 
 #define NGX_HTTP_MCP_COLUMN_OF(object, member, family, label, value, help)    \
     { object, member, NULL, family, NULL, label, value, help,                 \
@@ -161,7 +169,7 @@ static ngx_http_mcp_status_column_t  ngx_http_mcp_status_counters_columns[] = {
 };
 
 
-/* states of an upstream, counted by tenants; the last is the worst */
+/* states of an upstream for a tenant; the last is the worst */
 
 typedef enum {
     ngx_http_mcp_upstream_known = 0,
@@ -176,7 +184,7 @@ typedef enum {
                            state,                                             \
                            "Tenants for which an upstream is in a state.")
 
-/* the age is given for the worst of the upstream's states */
+/* the age of an upstream's state, which is the worst of all tenants */
 
 #define NGX_HTTP_MCP_COLUMN_AGE(state)                                        \
     { NULL, "age_ms", NULL, "upstream_state_seconds", NULL, "state", state,   \
@@ -304,7 +312,7 @@ static ngx_http_mcp_status_table_t  ngx_http_mcp_status_layout[] = {
 };
 
 
-/* the text as it grows */
+/* a Prometheus text that is being written */
 
 typedef struct {
     ngx_pool_t             *pool;
@@ -312,7 +320,8 @@ typedef struct {
     ngx_chain_t           **last;
     ngx_buf_t              *buf;
     u_char                 *zone;
-    ngx_uint_t              labels;       /* of the sample at hand */
+    ngx_uint_t              labels;       /* number of labels written of the
+                                             current sample */
     ngx_uint_t              failed;
 } ngx_http_mcp_text_t;
 
@@ -803,7 +812,7 @@ ngx_http_mcp_status_collect_lists(ngx_http_mcp_status_t *status,
 }
 
 
-/* returns the first row of an endpoint's lists */
+/* returns the first of an endpoint's rows in the table of lists */
 
 static ngx_http_mcp_status_row_t *
 ngx_http_mcp_status_list(ngx_http_mcp_status_t *status, ngx_str_t *endpoint)
@@ -894,7 +903,7 @@ ngx_http_mcp_status_collect_leases(ngx_http_mcp_status_t *status,
 }
 
 
-/* adds a row of zeroes */
+/* adds a row whose numbers are 0; NULL: no memory */
 
 static ngx_http_mcp_status_row_t *
 ngx_http_mcp_status_row(ngx_http_mcp_status_t *status, ngx_uint_t table)
@@ -916,7 +925,10 @@ ngx_http_mcp_status_row(ngx_http_mcp_status_t *status, ngx_uint_t table)
 }
 
 
-/* zeroes separate the parts of a key */
+/*
+ * Returns a copy of a text as the tables need texts.  Zeros, which separate the
+ * parts of a key, become blanks.
+ */
 
 static u_char *
 ngx_http_mcp_status_clean(ngx_pool_t *pool, ngx_str_t *text)
@@ -1051,7 +1063,10 @@ ngx_http_mcp_json_table(cJSON *root, ngx_http_mcp_status_table_t *table,
 }
 
 
-/* adds a row to an item; 0: no memory, also if item is NULL for this reason */
+/*
+ * Adds the members of a row to an item, which is NULL if there was no memory.
+ * Returns 0 if there is no memory.
+ */
 
 static ngx_uint_t
 ngx_http_mcp_json_row(cJSON *item, ngx_http_mcp_status_table_t *table,
@@ -1114,7 +1129,7 @@ ngx_http_mcp_json_number(cJSON *item, ngx_http_mcp_status_column_t *column,
 }
 
 
-/* returns an item's object of this name, which is added if there is none */
+/* returns the object with a name in an item; if there is none, adds it */
 
 static cJSON *
 ngx_http_mcp_json_object(cJSON *item, char *name)

@@ -47,7 +47,7 @@ ngx_http_mcp_evaluate(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
 
     ctx->evaluated = 1;
 
-    /* events and leases name the tenant in JSON */
+    /* the tenant must be valid text, as events and leases have it in JSON */
 
     rc = ngx_http_mcp_evaluate_part(r, mlcf->tenant, &ctx->caller.tenant,
                            "the tenant of the request is empty (mcp_tenant)",
@@ -71,7 +71,10 @@ ngx_http_mcp_evaluate(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
 }
 
 
-/* empty, not_text: why such a value is refused, or NULL: it is not */
+/*
+ * Evaluates a part of who the caller is.  empty, not_text: why an empty value,
+ * or one that is no UTF-8, is refused; NULL: it is not refused.
+ */
 
 static ngx_int_t
 ngx_http_mcp_evaluate_part(ngx_http_request_t *r, ngx_http_complex_value_t *cv,
@@ -123,7 +126,7 @@ ngx_http_mcp_declares_as(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
 }
 
 
-/* the share is named by key=, else by the identity, else by the address */
+/* the name is that of "key=", else the identity, else the client's address */
 
 ngx_int_t
 ngx_http_mcp_evaluate_share(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
@@ -222,7 +225,7 @@ ngx_http_mcp_denied(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
 }
 
 
-/* logs a refusal and sets *why; NGX_DECLINED, or NGX_ERROR: no memory */
+/* logs a refusal, sets *why; returns NGX_DECLINED; NGX_ERROR: no memory */
 
 static ngx_int_t
 ngx_http_mcp_denied_reason(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
@@ -379,7 +382,7 @@ ngx_http_mcp_list_edit_init(ngx_http_mcp_ctx_t *ctx, ngx_mcp_message_t *m,
 }
 
 
-/* the tool's name decides, as in a tools/call of this caller */
+/* evaluates mcp_deny as for a tools/call of this caller with a tool's name */
 
 static ngx_int_t
 ngx_http_mcp_tool_denied(void *data, ngx_str_t *name)

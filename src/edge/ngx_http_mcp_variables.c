@@ -11,7 +11,7 @@
 #include "ngx_http_mcp_edge.h"
 
 
-/* a variable's value for a request to an endpoint; NGX_OK or NGX_ERROR */
+/* sets *value to a variable's value for a request; NGX_OK or NGX_ERROR */
 
 typedef ngx_int_t (*ngx_http_mcp_value_pt)(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx, size_t offset, ngx_str_t *value);
@@ -19,8 +19,9 @@ typedef ngx_int_t (*ngx_http_mcp_value_pt)(ngx_http_request_t *r,
 typedef struct {
     ngx_str_t               name;
     ngx_http_mcp_value_pt   get;
-    size_t                  offset;
-    ngx_uint_t              slash;          /* is kept in a URI */
+    size_t                  offset;         /* argument of get() */
+    ngx_uint_t              slash;          /* "/" is not percent-encoded in an
+                                               upstream's URI */
 } ngx_http_mcp_variable_t;
 
 
@@ -115,7 +116,10 @@ ngx_http_mcp_variable(ngx_http_request_t *r, ngx_http_variable_value_t *v,
         return NGX_ERROR;
     }
 
-    /* a value from elsewhere, such as a tenant, may hold any byte */
+    /*
+     * A value that is no part of the message, such as a tenant, may have any
+     * byte.
+     */
 
     if (ngx_http_mcp_printable(r->pool, &value) != NGX_OK) {
         return NGX_ERROR;
@@ -157,7 +161,10 @@ ngx_http_mcp_value_str(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
 }
 
 
-/* values set when a request is handled; if it was refused before, set now */
+/*
+ * Gives a value that the content handler evaluates.  If the request was refused
+ * before, the value is evaluated now.
+ */
 
 static ngx_int_t
 ngx_http_mcp_value_evaluated(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
@@ -205,7 +212,7 @@ ngx_http_mcp_value_session(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
 {
     if (ctx->session_id.len && (ctx->computed || r != r->main)) {
 
-        /* an upstream's server is chosen by it, as it is with sessions */
+        /* it chooses the server of an upstream, as a session id does */
 
         *value = ctx->session_id;
 
@@ -303,8 +310,9 @@ ngx_http_mcp_value_number(ngx_http_request_t *r, ngx_int_t number,
 
 
 /*
- * In an upstream URI a value is one segment: everything but unreserved
- * characters is percent-encoded, and so "/" is, except in a method's name.
+ * Percent-encodes a value for an upstream's URI, in which the value is one
+ * segment: all but unreserved characters are encoded, also "/" unless it is in
+ * a method's name.
  */
 
 static ngx_int_t

@@ -50,8 +50,10 @@ typedef struct {
  */
 ngx_uint_t ngx_mcp_json_index_size(ngx_str_t *object);
 
-/* makes an index of an object; fields: memory for "size" fields, the number
-   from ngx_mcp_json_index_size() */
+/*
+ * Makes an index of an object.  fields: memory for "size" fields; size: the
+ * number from ngx_mcp_json_index_size().
+ */
 void ngx_mcp_json_index(ngx_mcp_json_index_t *index, ngx_str_t *object,
     uint64_t seed, ngx_mcp_json_field_t *fields, ngx_uint_t size);
 

@@ -360,8 +360,10 @@ ngx_mcp_modern_keep_result(ngx_str_t *name, ngx_str_t *value, void *data)
         return ngx_mcp_modern_keep_params(name, value, data);
     }
 
-    /* some clients of legacy revisions refuse a structuredContent that is no
-       object */
+    /*
+     * Some clients of legacy revisions refuse a structuredContent that is no
+     * object.
+     */
 
     if (plain->method == NGX_MCP_METHOD_TOOLS_CALL) {
         return value->data[0] == '{'

@@ -50,8 +50,10 @@ typedef struct {
                                              out, as their data was over the
                                              limit */
 
-    /* the caller sets it after ngx_mcp_sse_init(): an event whose data is over
-       the limit is left out; 0: such an event ends the parser */
+    /*
+     * The caller sets this bit after ngx_mcp_sse_init().  1: an event whose
+     * data is over the limit is left out; 0: such an event ends the parser.
+     */
     unsigned                skip:1;
 
     /* private; buf is from ngx_alloc(), see NGX_MCP_SSE_FRONT */
