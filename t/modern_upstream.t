@@ -10,10 +10,13 @@ use utf8;
 use FindBin;
 use lib "$FindBin::Bin/lib";
 
+use Mcp::Clock;
 use Mcp::Modern;
 use Mcp::Test;
 
 my $KEY = 'io.modelcontextprotocol/';
+
+my $clock = Mcp::Clock->new;
 
 # arguments that are repeated in headers
 
@@ -49,8 +52,6 @@ my $up = Mcp::Upstream->new(Mcp::Upstream::modern(
           outputSchema => { type => 'object', properties => {} } },
         { name => 'odd', inputSchema => { type => 'object' },
           outputSchema => { type => 'array' } },
-        $Mcp::Upstream::V{new}
-            ? { name => "n\x{e9}w", inputSchema => schema() } : (),
     ], $Mcp::Upstream::V{empty} ? (nextCursor => '') : () } },
     params => { plain => { Region => 'region', Deep => 'a.b' } },
     'prompts/get' => { messages => [] },
@@ -288,36 +289,17 @@ delete $s->{conn};
 my %on = (conn => $t->conn_on_worker(($t->workers)[0]));
 
 ok($s->tool('plain', { place => 'us' }, %on)->{result}, 'a worker knows it');
+$clock->pass($t, 11);
 
 for my $how ('refused', 'broken') {
     $before = lists();
-    is($s->tool('odd', { how => 'error', code => -32020 }, %on,
-                headers => { 'X-List' => $how })->{error}{code}, -32603,
-       "$how: a call whose headers are refused");
+    ok($s->tool('new', {}, %on, headers => { 'X-List' => $how })->{result},
+       "$how: the call of a tool that is not listed");
     is(lists(), $before + 1, 'reads the list once');
     ok($s->tool('plain', { place => 'eu' }, %on)->{result}, 'others work');
     is(seen('tools/call')->{headers}{'mcp-param-region'}, 'eu',
        'with their headers');
     is(lists(), $before + 1, 'for which it is not read again');
-}
-
-
-# a tool that came later
-
-$before = lists();
-ok($s->tool('unlisted', {}, %on)->{result}, 'a tool that is not listed');
-is(lists(), $before, 'for which the list is not read');
-
-$up->set(new => 1);
-$up->set(params => { plain => { Region => 'place' },
-                     "n\x{e9}w" => { Region => 'place' } });
-
-for (1, 2) {
-    ok($s->tool("n\x{e9}w", { place => 'eu' }, %on)->{result},
-       'a tool that came later');
-    is(seen('tools/call')->{headers}{'mcp-param-region'}, 'eu',
-       'with its headers');
-    is(lists(), $before + 1, 'for which the list is read once');
 }
 
 

@@ -11,19 +11,17 @@
 #include "ngx_mcp_splice.h"
 
 
-/* tenants of an upstream, and tools of a tenant with headers, at most */
+/* tenants of an upstream and tools of a tenant, at most */
 #define NGX_HTTP_MCP_TOOLS_TENANTS  64
-#define NGX_HTTP_MCP_TOOLS_MAX      1000
+#define NGX_HTTP_MCP_TOOLS_MAX      10000
 
-/* ms; a list that was not read to its end is read again after this time */
+/* ms; a tool that is not in a list may be in the next one */
 #define NGX_HTTP_MCP_TOOLS_AGE      10000
 
 
-/* a tool with arguments that have to be repeated in headers */
-
 typedef struct {
-    ngx_str_t                 name;
-    ngx_str_t                 raw;          /* entry of the list */
+    uint64_t                  name;         /* hash */
+    ngx_str_t                 raw;          /* empty: it has no headers */
 } ngx_http_mcp_tool_t;
 
 
@@ -33,10 +31,8 @@ struct ngx_http_mcp_tools_s {
                                                */
     ngx_pool_t               *pool;
     ngx_str_t                 tenant;
-    ngx_msec_t                made;         /* time at which the list was
-                                               read */
-    ngx_uint_t                whole;        /* the list was read to its end */
-    ngx_array_t               array;        /* ngx_http_mcp_tool_t */
+    ngx_msec_t                made;
+    ngx_array_t               array;        /* ngx_http_mcp_tool_t, by name */
 };
 
 
@@ -44,8 +40,11 @@ static ngx_http_mcp_tools_t *ngx_http_mcp_tools_find(
     ngx_http_mcp_upstream_t *u, ngx_str_t *tenant);
 static ngx_int_t ngx_http_mcp_tools_entry(ngx_http_mcp_tools_t *tools,
     ngx_str_t *raw);
+static uint64_t ngx_http_mcp_tools_hash(ngx_str_t *name);
 static void ngx_http_mcp_tools_remove(ngx_http_mcp_upstream_t *u,
     ngx_http_mcp_tools_t *tools);
+static int ngx_libc_cdecl ngx_http_mcp_tools_compare(const void *one,
+    const void *two);
 static ngx_int_t ngx_http_mcp_tools_queue(ngx_http_mcp_upstream_t *u);
 static void ngx_http_mcp_tools_cleanup(void *data);
 
@@ -54,7 +53,8 @@ ngx_int_t
 ngx_http_mcp_tools_get(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
     ngx_str_t *name, ngx_pool_t *pool, ngx_str_t *tool)
 {
-    ngx_uint_t             i;
+    uint64_t               hash;
+    ngx_uint_t             low, high, middle;
     ngx_http_mcp_tool_t   *entry;
     ngx_http_mcp_tools_t  *tools;
 
@@ -62,22 +62,34 @@ ngx_http_mcp_tools_get(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
 
     tools = ngx_http_mcp_tools_find(u, tenant);
 
-    if (tools == NULL
-        || (!tools->whole
-            && ngx_current_msec - tools->made >= NGX_HTTP_MCP_TOOLS_AGE))
-    {
+    if (tools == NULL) {
         return NGX_DECLINED;
     }
 
+    hash = ngx_http_mcp_tools_hash(name);
     entry = tools->array.elts;
+    low = 0;
+    high = tools->array.nelts;
 
-    for (i = 0; i < tools->array.nelts; i++) {
-        if (ngx_mcp_equal(&entry[i].name, name)) {
-            return ngx_http_mcp_string_copy(pool, tool, &entry[i].raw);
+    while (low < high) {
+        middle = (low + high) / 2;
+
+        if (entry[middle].name == hash) {
+            return entry[middle].raw.len
+                   ? ngx_http_mcp_string_copy(pool, tool, &entry[middle].raw)
+                   : NGX_OK;
+        }
+
+        if (entry[middle].name < hash) {
+            low = middle + 1;
+
+        } else {
+            high = middle;
         }
     }
 
-    return NGX_OK;
+    return (ngx_current_msec - tools->made < NGX_HTTP_MCP_TOOLS_AGE)
+           ? NGX_OK : NGX_DECLINED;
 }
 
 
@@ -165,9 +177,35 @@ ngx_http_mcp_tools_add(ngx_http_mcp_tools_t *tools, ngx_str_t *result)
 static ngx_int_t
 ngx_http_mcp_tools_entry(ngx_http_mcp_tools_t *tools, ngx_str_t *raw)
 {
-    ngx_int_t             rc;
-    ngx_str_t             value;
-    ngx_http_mcp_tool_t   tool, *entry;
+    u_char               *p;
+    ngx_str_t             name, value;
+    ngx_http_mcp_tool_t  *entry;
+
+    if (tools->array.nelts == NGX_HTTP_MCP_TOOLS_MAX) {
+        return NGX_ERROR;
+    }
+
+    value = ngx_mcp_json_get(raw, "name");
+
+    if (value.len == 0 || value.data[0] != '"') {
+        return NGX_OK;
+    }
+
+    entry = ngx_array_push(&tools->array);
+    p = ngx_alloc(value.len, ngx_cycle->log);
+
+    if (entry == NULL || p == NULL) {
+        ngx_free(p);
+        return NGX_ERROR;
+    }
+
+    name.data = p;
+    name.len = ngx_mcp_json_unescape(p, &value) - p;
+
+    entry->name = ngx_http_mcp_tools_hash(&name);
+    ngx_str_null(&entry->raw);
+
+    ngx_free(p);
 
     if (ngx_strlcasestrn(raw->data, raw->data + raw->len,
                          (u_char *) "\"x-mcp-header\"",
@@ -177,28 +215,15 @@ ngx_http_mcp_tools_entry(ngx_http_mcp_tools_t *tools, ngx_str_t *raw)
         return NGX_OK;
     }
 
-    if (tools->array.nelts == NGX_HTTP_MCP_TOOLS_MAX
-        || ngx_http_mcp_string_copy(tools->pool, &tool.raw, raw) != NGX_OK)
-    {
-        return NGX_ERROR;
-    }
+    return ngx_http_mcp_string_copy(tools->pool, &entry->raw, raw);
+}
 
-    value = ngx_mcp_json_get(&tool.raw, "name");
 
-    rc = ngx_mcp_json_text(tools->pool, &value, &tool.name);
-
-    if (rc != NGX_OK) {
-        return rc == NGX_DECLINED ? NGX_OK : NGX_ERROR;
-    }
-
-    entry = ngx_array_push(&tools->array);
-    if (entry == NULL) {
-        return NGX_ERROR;
-    }
-
-    *entry = tool;
-
-    return NGX_OK;
+static uint64_t
+ngx_http_mcp_tools_hash(ngx_str_t *name)
+{
+    return ((uint64_t) ngx_murmur_hash2(name->data, name->len) << 32)
+           | ngx_crc32_long(name->data, name->len);
 }
 
 
@@ -216,7 +241,9 @@ ngx_http_mcp_tools_keep(ngx_http_mcp_upstream_t *u,
 
     old = ngx_http_mcp_tools_find(u, &tools->tenant);
 
-    if (old && old->whole && !whole) {
+    if (old && !whole) {
+        old->made = ngx_current_msec;
+
         ngx_http_mcp_tools_free(tools);
         return;
     }
@@ -225,8 +252,10 @@ ngx_http_mcp_tools_keep(ngx_http_mcp_upstream_t *u,
         ngx_http_mcp_tools_remove(u, old);
     }
 
+    ngx_qsort(tools->array.elts, tools->array.nelts,
+              sizeof(ngx_http_mcp_tool_t), ngx_http_mcp_tools_compare);
+
     tools->made = ngx_current_msec;
-    tools->whole = whole;
 
     ngx_queue_insert_head(&u->worker->tools, &tools->queue);
 
@@ -247,6 +276,18 @@ ngx_http_mcp_tools_remove(ngx_http_mcp_upstream_t *u,
     u->worker->ntools--;
 
     ngx_http_mcp_tools_free(tools);
+}
+
+
+static int ngx_libc_cdecl
+ngx_http_mcp_tools_compare(const void *one, const void *two)
+{
+    const ngx_http_mcp_tool_t  *first, *second;
+
+    first = one;
+    second = two;
+
+    return (first->name > second->name) - (first->name < second->name);
 }
 
 

@@ -24,8 +24,8 @@ typedef struct ngx_http_mcp_tools_s  ngx_http_mcp_tools_t;
 
 /*
  * Looks up a tool by its name.  NGX_OK: *tool is its raw entry of the list,
- * copied to pool, or empty if no headers are needed, or the tool is not in the
- * list; NGX_DECLINED: the list has to be read; NGX_ERROR: no memory.
+ * copied to pool, or empty if no headers are needed; NGX_DECLINED: the list
+ * has to be read; NGX_ERROR: no memory.
  */
 ngx_int_t ngx_http_mcp_tools_get(ngx_http_mcp_upstream_t *u,
     ngx_str_t *tenant, ngx_str_t *name, ngx_pool_t *pool, ngx_str_t *tool);
@@ -35,9 +35,8 @@ ngx_int_t ngx_http_mcp_tools_get(ngx_http_mcp_upstream_t *u,
  * own; NULL: no memory.  add() adds the tools of one raw result of tools/list;
  * NGX_DECLINED: the result has no list; NGX_ERROR: too many tools, or no
  * memory.  At the end keep() hands the record over to the worker, in place of
- * the old one, or free() frees it.  A record that is not whole (the list was
- * not read to its end) does not replace one that is, and is used for a short
- * time only.
+ * the old one, or free() frees it.  A record that is not whole does not replace
+ * another one; the list is not read again at once.
  */
 ngx_http_mcp_tools_t *ngx_http_mcp_tools_create(ngx_str_t *tenant);
 ngx_int_t ngx_http_mcp_tools_add(ngx_http_mcp_tools_t *tools,
