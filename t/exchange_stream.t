@@ -758,10 +758,11 @@ for my $how (qw(close reset)) {
 
 # the upstream's GET stream is held while the client holds one
 
-my (%left, $left_at);
+my (%left, $left_at, $undeclared);
 
 {
-    my $s = $t->session(caps => { roots => {} });
+    my $s = $t->session(caps => { roots => {},
+                                  elicitation => { url => {} } });
     my $other = $t->session;
     my $leaver = $t->session;
 
@@ -811,6 +812,27 @@ my (%left, $left_at);
         ref $_[0]{json} eq 'HASH' && ($_[0]{json}{id} || '') eq 'r1'
     });
     is($seen->{headers}{'mcp-session-id'}, $mine, 'reaches it');
+
+    # those that the client declared nothing for
+
+    for (['sampling/createMessage', {}], ['elicitation/create', {}]) {
+        my ($method, $params) = @$_;
+        my $id = 'u' . ++$undeclared;
+
+        $up->emit("feed-$mine", [event => { jsonrpc => '2.0', id => $id,
+                                            method => $method,
+                                            params => $params }]);
+        ($seen) = $up->wait_requests(sub {
+            ref $_[0]{json} eq 'HASH' && ($_[0]{json}{id} || '') eq $id
+        });
+        is($seen->{json}{error}{code}, -32601, "$method is refused");
+    }
+
+    $up->emit("feed-$mine", [event => { jsonrpc => '2.0', id => 'url',
+                                        method => 'elicitation/create',
+                                        params => { mode => 'url' } }]);
+    is($get->method('elicitation/create')->{json}{params}{mode}, 'url',
+       'what it declared comes alone');
 
     my $long = 'g' x 300;
 

@@ -632,7 +632,7 @@ ngx_http_mcp_event_in_rpc(ngx_http_mcp_event_in_t *in,
     text = m->text;
 
     if (to->session.data || to->identity.data || to->uri.len || to->topic.len
-         || m->json.members[NGX_MCP_PATH_TENANT_ID].type)
+        || m->json.members[NGX_MCP_PATH_TENANT_ID].type)
     {
         text = ngx_mcp_join(in->pool, &none, &m->text,
                             ngx_http_mcp_event_in_addresses);

@@ -31,8 +31,9 @@ typedef struct {
     ngx_http_mcp_reader_t     reader;
     ngx_http_mcp_bridge_t    *bridge;
     ngx_http_mcp_feed_t      *feed;
-    ngx_str_t                 tenant;       /* tenant that the feed is for;
-                                               empty: for all tenants */
+    ngx_str_t                 tenant;       /* tenant that the feed is for, if
+                                               it is on demand for a tenant
+                                               (ngx_http_mcp_feed_tenant()) */
     ngx_str_t                 topic;        /* topic that the feed is for;
                                                empty: for all topics */
     ngx_str_t                 default_topic;  /* topic of events that name no
@@ -140,7 +141,7 @@ ngx_http_mcp_reader_kind_t  ngx_http_mcp_feed_readers = {
 static ngx_uint_t  ngx_http_mcp_feed_number;
 
 
-ngx_int_t
+void
 ngx_http_mcp_feed_init(ngx_mcp_zone_t *zone, ngx_array_t *bridges)
 {
     ngx_uint_t                    i, n;
@@ -173,8 +174,6 @@ ngx_http_mcp_feed_init(ngx_mcp_zone_t *zone, ngx_array_t *bridges)
             }
         }
     }
-
-    return NGX_OK;
 }
 
 

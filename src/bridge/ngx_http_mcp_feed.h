@@ -29,9 +29,9 @@
 
 /*
  * Starts the feeds in a worker that has joined the zone.  bridges: array of
- * ngx_http_mcp_bridge_t *.  Returns NGX_OK.
+ * ngx_http_mcp_bridge_t *.
  */
-ngx_int_t ngx_http_mcp_feed_init(ngx_mcp_zone_t *zone, ngx_array_t *bridges);
+void ngx_http_mcp_feed_init(ngx_mcp_zone_t *zone, ngx_array_t *bridges);
 
 extern ngx_http_mcp_reader_kind_t  ngx_http_mcp_feed_readers;
 

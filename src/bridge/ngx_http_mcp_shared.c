@@ -23,8 +23,8 @@
 #define NGX_HTTP_MCP_SHARED_RUNNING     8
 
 /*
- * Resources, and bytes of their URIs, of which a gap is told one by one.  If
- * there are more, all sessions get one event that tells of the gap.
+ * Resources of which a gap is told one by one.  If there are more, each session
+ * of the endpoint and tenant gets a gap.
  */
 #define NGX_HTTP_MCP_SHARED_URIS        256
 
@@ -1018,7 +1018,8 @@ ngx_http_mcp_shared_filter(ngx_http_mcp_reader_t *reader, ngx_pool_t *pool,
 
     us = reader->data;
 
-    if (ngx_mcp_interest_uris(us->bridge->zone, us->ref, NULL, pool, &uri, &n)
+    if (ngx_mcp_interest_uris(us->bridge->zone, us->ref, NULL,
+                              NGX_MAX_INT_T_VALUE, pool, &uri, &n)
         != NGX_OK)
     {
         return NGX_ERROR;
@@ -1284,16 +1285,18 @@ ngx_http_mcp_shared_gap_resources(ngx_http_mcp_shared_t *us)
     ngx_pool_t  *pool;
 
     n = 0;
+    uris = NULL;
     rc = NGX_ERROR;
 
     pool = ngx_create_pool(4096, ngx_cycle->log);
 
     if (pool) {
         rc = ngx_mcp_interest_uris(us->bridge->zone, us->ref,
-                                   &us->reader.serial, pool, &uris, &n);
+                                   &us->reader.serial,
+                                   NGX_HTTP_MCP_SHARED_URIS, pool, &uris, &n);
     }
 
-    if (rc != NGX_OK || n > NGX_HTTP_MCP_SHARED_URIS) {
+    if (rc != NGX_OK) {
         (void) ngx_mcp_log_gap(us->bridge->zone, &us->bridge->endpoint,
                                &us->tenant);
         n = 0;

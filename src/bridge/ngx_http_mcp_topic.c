@@ -113,8 +113,8 @@ ngx_http_mcp_topic_name(ngx_str_t *uri, ngx_pool_t *pool, ngx_str_t *name)
 
 
 /*
- * Composes the URI of a topic in buf, which has room for it.  NGX_OK;
- * NGX_DECLINED: the name is too long or empty.
+ * Decodes the name of the topic in a URI to buf, which has room for uri->len
+ * bytes.  NGX_OK; NGX_DECLINED: this is no URI of a topic.
  */
 
 static ngx_int_t

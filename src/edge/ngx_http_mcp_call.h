@@ -184,8 +184,9 @@ struct ngx_http_mcp_call_s {
                                                  none */
     ngx_event_t                 after;        /* timer of mcp_stream_after */
     ngx_str_t                   uri;          /* subscription that this call
-                                                 made, which ends if the call
-                                                 fails; or empty */
+                                                 made, or seeks an upstream for;
+                                                 it ends if the call fails; or
+                                                 empty */
     ngx_http_mcp_call_input_t  *input;        /* input of the client that the
                                                  upstream waits for, or NULL */
     ngx_http_mcp_call_park_t   *park;         /* if a client without a session
@@ -477,8 +478,9 @@ void ngx_http_mcp_call_open_stream_after(ngx_http_mcp_call_t *call,
 ngx_int_t ngx_http_mcp_call_open_json(ngx_http_mcp_call_t *call);
 
 /*
- * Notes that nothing can be written to the client any more.  The call runs on
- * without it, within limits, or is cancelled.
+ * Notes that nothing can be written to the client any more.  If its answerer
+ * has cancel(), the call runs on without the client, within limits, or is
+ * cancelled; any other call is left as it is until its connection is closed.
  */
 void ngx_http_mcp_call_write_failed(ngx_http_mcp_call_t *call);
 

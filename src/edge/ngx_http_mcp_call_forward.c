@@ -681,7 +681,11 @@ ngx_http_mcp_forward_message(ngx_http_mcp_upstream_request_t *ureq,
     }
 
     ngx_http_mcp_forward_note(call, text);
-    ngx_http_mcp_forward_answer(call, text, json, 0);
+
+    /* a body that was gathered lives as long as the client's request */
+
+    ngx_http_mcp_forward_answer(call, text, json,
+                                ureq->x->text && text->data == ureq->x->text);
 }
 
 

@@ -10,8 +10,8 @@
 #include "ngx_http_mcp_call.h"
 #include "ngx_http_mcp_client.h"
 #include "ngx_http_mcp_input.h"
-#include "ngx_mcp_id.h"
 #include "ngx_http_mcp_server_request.h"
+#include "ngx_mcp_id.h"
 #include "ngx_mcp_splice.h"
 
 

@@ -176,6 +176,7 @@ ngx_http_mcp_initialize_check(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 static ngx_int_t
 ngx_http_mcp_initialize_profiles(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 {
+    uint64_t                    changes;
     ngx_http_mcp_result_t      *made;
     ngx_http_mcp_loc_conf_t    *mlcf;
     ngx_http_mcp_initialize_t  *init;
@@ -190,7 +191,12 @@ ngx_http_mcp_initialize_profiles(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
     }
 
     if (mlcf->bridge.router.n == 0) {
+        changes = ngx_mcp_profile_changes(mlcf->zone);
         made = ngx_http_mcp_offer(mlcf, &ctx->caller.tenant, NULL, 0, r->pool);
+
+        if (made) {
+            ngx_http_mcp_offer_keep(made, &ctx->caller.tenant, changes);
+        }
 
         return ngx_http_mcp_initialize_session(r, ctx, made, NULL);
     }

@@ -160,11 +160,7 @@ ngx_http_mcp_init_process(ngx_cycle_t *cycle)
             return NGX_ERROR;
         }
 
-        if (ngx_http_mcp_feed_init(&zones[i]->zone, &mmcf->bridges)
-            != NGX_OK)
-        {
-            return NGX_ERROR;
-        }
+        ngx_http_mcp_feed_init(&zones[i]->zone, &mmcf->bridges);
     }
 
     bridges = mmcf->bridges.elts;

@@ -78,8 +78,19 @@ ngx_http_mcp_outcome_error(ngx_http_request_t *r, ngx_http_mcp_exchange_t *x,
                              "its result or error");
         break;
 
-    default: /* NGX_HTTP_MCP_BAD */
-        ngx_http_mcp_outcome_why(r, x, outcome, message);
+    default: /* NGX_HTTP_MCP_BAD, NGX_HTTP_MCP_ABORTED */
+
+        /* a request may also fail before, between or after its exchanges */
+
+        if (x && outcome == NGX_HTTP_MCP_BAD
+            && (x->status == 0 || x->body == NGX_HTTP_MCP_BODY_OTHER
+                || (x->stop && x->outcome == NGX_HTTP_MCP_BAD)))
+        {
+            ngx_http_mcp_outcome_why(r, x, outcome, message);
+
+        } else {
+            ngx_str_set(message, "the upstream's answer is not valid");
+        }
     }
 
     return NGX_HTTP_BAD_GATEWAY;

@@ -441,7 +441,7 @@ ngx_http_mcp_stream_turn(ngx_http_mcp_stream_t *s)
         return;
 
     case NGX_DECLINED:
-        /* the session has ended, or another stream carries the channel now */
+        /* the session has ended, or a newer stream replaces this one */
 
         if (s->listen.len && ngx_http_mcp_stream_send_end(s) != NGX_OK) {
             ngx_http_mcp_stream_drop(s, NGX_MCP_COUNTER_STREAMS_CLIENT);

@@ -150,8 +150,9 @@ struct ngx_http_mcp_stream_s {
     ngx_http_mcp_group_t         *group;
     ngx_http_mcp_member_t         all;        /* of the group */
     ngx_http_mcp_member_t        *wants;
-    ngx_uint_t                    nwants;     /* of its members, also those for
-                                                 former wants */
+    ngx_uint_t                    nwants;     /* length of "wants", which also
+                                                 has former wants, and some
+                                                 twice */
     ngx_queue_t                   pending;    /* place among those to be looked
                                                  at */
     ngx_queue_t                   due;        /* place in its queue of
@@ -222,8 +223,9 @@ struct ngx_http_mcp_streams_s {
     ngx_queue_t                   pending;    /* streams that get a turn */
     ngx_event_t                   turn;       /* event that gives these turns */
 
-    uint32_t                     *counts;     /* number of streams for each
-                                                 want, for the zone */
+    uint32_t                     *counts;     /* number of wants of all groups,
+                                                 by place; see
+                                                 ngx_mcp_want_add() */
 
     ngx_queue_t                   unchanged_groups;  /* have no news */
     ngx_queue_t                   changed_groups;  /* may have news */
@@ -338,7 +340,7 @@ void ngx_http_mcp_stream_leave_group(ngx_http_mcp_stream_t *s);
 ngx_int_t ngx_http_mcp_stream_follow(ngx_http_mcp_stream_t *s);
 void ngx_http_mcp_stream_unfollow(ngx_http_mcp_stream_t *s);
 
-/* removes the stream's wants, which have changed, from the index */
+/* removes all wants of the stream from the index; follow() adds them again */
 void ngx_http_mcp_stream_unindex(ngx_http_mcp_stream_t *s);
 
 /*

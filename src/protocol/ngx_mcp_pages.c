@@ -501,7 +501,7 @@ ngx_mcp_cursor_print(u_char *dst, uint64_t version, ngx_uint_t entry)
 ngx_int_t
 ngx_mcp_cursor_parse(ngx_str_t *text, uint64_t *version, ngx_uint_t *entry)
 {
-    ngx_int_t  v, e;
+    ngx_int_t  high, low, e;
 
     if (text->len != NGX_MCP_CURSOR_LEN
         || ngx_memcmp(text->data, "mcp-", 4) != 0)
@@ -509,14 +509,17 @@ ngx_mcp_cursor_parse(ngx_str_t *text, uint64_t *version, ngx_uint_t *entry)
         return NGX_DECLINED;
     }
 
-    v = ngx_hextoi(text->data + 4, 16);
+    /* ngx_hextoi() refuses a number whose highest bit is set */
+
+    high = ngx_hextoi(text->data + 4, 8);
+    low = ngx_hextoi(text->data + 12, 8);
     e = ngx_hextoi(text->data + 20, 8);
 
-    if (v == NGX_ERROR || e == NGX_ERROR) {
+    if (high == NGX_ERROR || low == NGX_ERROR || e == NGX_ERROR) {
         return NGX_DECLINED;
     }
 
-    *version = v;
+    *version = (uint64_t) high << 32 | (uint64_t) low;
     *entry = e;
 
     return NGX_OK;

@@ -8,8 +8,8 @@
 
 
 /*
- * Bytes of a raw name that can be decoded.  A longer name is not that of any
- * member that is looked for: the longest of them is
+ * Bytes of a raw name with escapes that can be decoded.  A longer name is not
+ * that of any member that is looked for: the longest of them is
  * "io.modelcontextprotocol/clientCapabilities", with an escape for each letter.
  */
 #define NGX_MCP_SPLICE_NAME  256
@@ -165,6 +165,11 @@ ngx_mcp_json_is(ngx_str_t *raw, ngx_str_t *text)
 
     if (raw->len < text->len + 2 || raw->data[0] != '"') {
         return 0;
+    }
+
+    if (memchr(raw->data, '\\', raw->len) == NULL) {
+        return raw->len == text->len + 2
+               && ngx_memcmp(raw->data + 1, text->data, text->len) == 0;
     }
 
     name = ngx_mcp_splice_name(raw, buf);

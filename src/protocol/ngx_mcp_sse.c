@@ -42,6 +42,9 @@ static void ngx_mcp_sse_discard(ngx_mcp_sse_t *sse);
 static u_char *ngx_mcp_sse_eol(u_char *p, u_char *last);
 
 
+/* bytes that are searched for an end of line at a time */
+#define NGX_MCP_SSE_PART  256
+
 #define ngx_mcp_sse_is_eol(ch)  ((ch) == LF || (ch) == CR)
 
 
@@ -544,15 +547,20 @@ ngx_mcp_sse_discard(ngx_mcp_sse_t *sse)
 static u_char *
 ngx_mcp_sse_eol(u_char *p, u_char *last)
 {
-    u_char  *end;
+    u_char  *lf, *cr, *end;
 
-    end = memchr(p, LF, last - p);
+    /* in parts, as a search for LF fails again for each line that ends in CR */
 
-    if (end) {
-        last = end;
+    for ( /* void */ ; p < last; p = end) {
+        end = p + ngx_min(last - p, NGX_MCP_SSE_PART);
+
+        lf = memchr(p, LF, end - p);
+        cr = memchr(p, CR, (lf ? lf : end) - p);
+
+        if (cr || lf) {
+            return cr ? cr : lf;
+        }
     }
 
-    end = memchr(p, CR, last - p);
-
-    return end ? end : last;
+    return last;
 }

@@ -434,7 +434,8 @@ ngx_mcp_interest_done(ngx_mcp_zone_t *zone, uint32_t fence,
 
 ngx_int_t
 ngx_mcp_interest_uris(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
-    ngx_uint_t *serial, ngx_pool_t *pool, ngx_str_t **uris, ngx_uint_t *nuris)
+    ngx_uint_t *serial, ngx_uint_t max, ngx_pool_t *pool, ngx_str_t **uris,
+    ngx_uint_t *nuris)
 {
     uint32_t                        n, moves;
     ngx_int_t                       rc;
@@ -498,8 +499,9 @@ ngx_mcp_interest_uris(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
                 continue;
             }
 
-            rc = ngx_mcp_text_copy(zone, in, 0, in->rec.len, pool,
-                                   &(*uris)[*nuris]);
+            rc = (*nuris < max) ? ngx_mcp_text_copy(zone, in, 0, in->rec.len,
+                                                    pool, &(*uris)[*nuris])
+                                : NGX_BUSY;
             if (rc != NGX_OK) {
                 n = 0;
                 break;

@@ -105,11 +105,12 @@ void ngx_mcp_interest_done(ngx_mcp_zone_t *zone, uint32_t fence,
 /*
  * Lists the URIs of interests that have users and were not refused; with a
  * serial, only of those that the upstream accepted on the session with this
- * serial.  The URIs and the array are allocated from pool.  NGX_OK; NGX_ERROR:
- * no memory.
+ * serial.  The URIs and the array are allocated from pool.  NGX_OK; NGX_BUSY:
+ * there are more than max; NGX_ERROR: no memory.
  */
 ngx_int_t ngx_mcp_interest_uris(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
-    ngx_uint_t *serial, ngx_pool_t *pool, ngx_str_t **uris, ngx_uint_t *n);
+    ngx_uint_t *serial, ngx_uint_t max, ngx_pool_t *pool, ngx_str_t **uris,
+    ngx_uint_t *n);
 
 /*
  * Returns whether the shared upstream session has interests, with users or

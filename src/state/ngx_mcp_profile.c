@@ -592,7 +592,6 @@ ngx_mcp_profile_info(ngx_mcp_zone_t *zone, ngx_pool_t *pool,
         info->serial = k->serial;
         info->what = k->what;
         info->kept = k->kept;
-        info->epoch = k->prober;
         info->age = (ngx_msec_t) (ngx_current_msec > k->since
                                   ? ngx_current_msec - k->since : 0);
 

@@ -145,8 +145,6 @@ typedef struct {
     ngx_str_t               key;
     ngx_uint_t              what;         /* ngx_mcp_profile_e */
     ngx_uint_t              kept;         /* as in ngx_mcp_profile_t */
-    uint64_t                epoch;        /* epoch of the worker that asked
-                                             last */
     ngx_msec_t              age;          /* ms since its present state began */
     ngx_mcp_ref_t           ref;
     uint64_t                serial;

@@ -80,8 +80,8 @@ void ngx_mcp_stream_prefetch(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
 
 /*
  * The wants of this worker (ngx_mcp_want.c).  make() allocates an array that
- * counts, by place, the worker's streams that have a want; the caller frees it.
- * NULL: no memory.  A stream whose wants were added has to read its channel
+ * counts the wants that were added, by place; the caller frees it.  NULL: no
+ * memory.  A stream whose wants were added has to read its channel
  * once more, as events before that did not wake this worker.
  */
 uint32_t *ngx_mcp_wants_make(ngx_mcp_zone_t *zone);

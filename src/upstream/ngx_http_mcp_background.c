@@ -41,7 +41,7 @@ static u_char *ngx_http_mcp_background_log_error(ngx_log_t *log, u_char *buf,
 
 
 /*
- * Variables that tell whether the client uses TLS. nginx's handlers, which are
+ * Variables that tell whether the client uses TLS.  nginx's handlers, which are
  * kept here, look at the connection.
  */
 

@@ -225,7 +225,11 @@ ngx_http_mcp_capture_body(ngx_http_mcp_exchange_t *x, ngx_http_request_t *r,
 
     for (cl = in; cl; cl = cl->next) {
 
-        if (x->quotes && ngx_buf_in_memory(cl->buf)) {
+        /* a body that is gathered is quoted when it is whole */
+
+        if (x->quotes && x->mode != NGX_HTTP_MCP_GATHER
+            && ngx_buf_in_memory(cl->buf))
+        {
             text.data = cl->buf->pos;
             text.len = cl->buf->last - cl->buf->pos;
 
@@ -563,8 +567,8 @@ ngx_http_mcp_capture_grow(ngx_http_mcp_exchange_t *x, size_t size)
     if (x->length >= (off_t) size) {
         size = (size_t) x->length;
 
-    } else if (size < 2 * x->size) {
-        size = 2 * x->size;
+    } else {
+        size = ngx_max(size, ngx_min(2 * x->size, x->limit));
     }
 
     p = ngx_pnalloc(x->r->pool, size);
@@ -859,6 +863,10 @@ ngx_http_mcp_capture_whole(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
 {
     ngx_mcp_json_t  json;
 
+    if (x->quotes) {
+        ngx_http_mcp_capture_quote(x, text);
+    }
+
     x->scan = &json;
     ngx_http_mcp_capture_message(x, text);
     x->scan = NULL;
@@ -987,11 +995,13 @@ ngx_http_mcp_capture_refusal(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
 static void
 ngx_http_mcp_capture_quote(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
 {
-    if (x->quote.data || text->len == 0) {
+    if (x->quote.len || text->len == 0) {
         return;
     }
 
-    x->quote.data = ngx_pnalloc(x->r->pool, NGX_MCP_QUOTE);
+    if (x->quote.data == NULL) {
+        x->quote.data = ngx_pnalloc(x->r->pool, NGX_MCP_QUOTE);
+    }
 
     if (x->quote.data) {
         x->quote.len = ngx_mcp_json_quote(x->quote.data, text)

@@ -186,8 +186,9 @@ struct ngx_http_mcp_exchange_s {
                                                        message without an id;
                                                        else empty */
     ngx_str_t                          quote;       /* the beginning of a body
-                                                       that is no message, or,
-                                                       if quotes is set, of any
+                                                       that is no message or has
+                                                       an error status, or, if
+                                                       quotes is set, of any
                                                        body */
     ngx_mcp_json_t                    *scan;        /* spans of the message's
                                                        members, during message()

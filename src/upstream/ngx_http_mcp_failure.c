@@ -532,7 +532,7 @@ ngx_http_mcp_failure_here(ngx_http_mcp_exchange_t *x)
 
 /*
  * Returns a line of the request that the proxy module sent to the upstream: the
- * first one if name is NULL, else the header that begins with name. len 0:
+ * first one if name is NULL, else the header that begins with name.  len 0:
  * there is no such line.
  */
 

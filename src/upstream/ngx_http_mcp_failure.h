@@ -7,7 +7,8 @@
 /*
  * Texts for the client and the log about an upstream that did not answer
  * initialize or the other requests by which it is probed, or a feed that could
- * not be opened.
+ * not be opened; for the client also about a refusal or a bad answer to any
+ * request.
  */
 
 #ifndef _NGX_HTTP_MCP_FAILURE_H_INCLUDED_

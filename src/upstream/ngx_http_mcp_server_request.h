@@ -33,7 +33,7 @@ ngx_uint_t ngx_http_mcp_server_request_url(ngx_str_t *params);
  * client.  NGX_OK: *out is the text to send; if *pool is not NULL, *out lies
  * in this pool, and the calling function destroys it.  NGX_DECLINED: the
  * message is not for the client; NGX_ERROR: it is a request that the client
- * cannot get or, in a session, declared no capability for, or no memory.
+ * cannot get or declared no capability for, or no memory.
  */
 ngx_int_t ngx_http_mcp_server_request_to_client(
     ngx_http_mcp_upstream_request_t *ureq, ngx_mcp_caller_t *caller,
@@ -71,7 +71,7 @@ void ngx_http_mcp_server_request_unsaid(ngx_http_mcp_upstream_request_t *ureq,
 #define ngx_http_mcp_server_request_refuse(t, audience, id)                   \
     ngx_http_mcp_server_request_reply(t, audience, id,                        \
                                       NGX_MCP_METHOD_NOT_FOUND,               \
-                                      "the client cannot receive requests")
+                                      "the client cannot receive this request")
 
 
 #endif /* _NGX_HTTP_MCP_SERVER_REQUEST_H_INCLUDED_ */

@@ -221,8 +221,8 @@ struct ngx_http_mcp_upstream_request_s {
     unsigned                          end_pending:1;  /* the manner's end() is
                                                      called once more before r
                                                      is freed */
-    unsigned                          healed:1;   /* the request was begun again
-                                                     */
+    unsigned                          healed:1;   /* the request was begun
+                                                     again, or must not be */
     unsigned                          lost:1;     /* the upstream has lost the
                                                      session of open() */
     unsigned                          newer:1;    /* the upstream now is of a

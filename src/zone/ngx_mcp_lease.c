@@ -784,7 +784,9 @@ ngx_mcp_lease_signal(ngx_mcp_zone_t *zone, ngx_str_t *key)
 
     l = ngx_mcp_lease_find_locked(zone, key);
 
-    if (l) {
+    /* a signal that no holder has taken yet stays: each new holder looks */
+
+    if (l && !(l->rec.flags & NGX_MCP_LEASE_SIGNAL)) {
         ngx_mcp_touch(zone, l);
         l->rec.flags |= NGX_MCP_LEASE_SIGNAL;
 

@@ -464,10 +464,9 @@ ngx_mcp_process_exits(ngx_pid_t pid)
 
 
 /*
- * Undoes the transaction of a process that died.  What this process had noted
- * in slots of workers is lost, so that all workers are woken to look at
- * everything once.  If this process dies in here, the next one does all of it
- * again.
+ * Undoes the transaction of a process that died.  Bells that this process had
+ * still to ring are lost, so that all workers are woken to look at everything
+ * once.  If this process dies in here, the next one does all of it again.
  */
 
 static void

@@ -253,14 +253,14 @@ split_tests(ngx_pool_t *pool)
        "no entries");
 
     cursor.data = buf;
-    cursor.len = ngx_mcp_cursor_print(buf, 0x7edcba9876543210ULL, 70000) - buf;
+    cursor.len = ngx_mcp_cursor_print(buf, 0xfedcba9876543210ULL, 70000) - buf;
 
     version = 0;
     entry = 0;
 
     ok(cursor.len == NGX_MCP_CURSOR_LEN
        && ngx_mcp_cursor_parse(&cursor, &version, &entry) == NGX_OK
-       && version == 0x7edcba9876543210ULL && entry == 70000, "a cursor");
+       && version == 0xfedcba9876543210ULL && entry == 70000, "a cursor");
 
     buf[9] = 'g';
     ok(ngx_mcp_cursor_parse(&cursor, &version, &entry) == NGX_DECLINED,

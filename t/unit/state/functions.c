@@ -890,7 +890,9 @@ made(ngx_mcp_ref_t us, ngx_uint_t serial)
 
     pool = env_pool();
 
-    if (ngx_mcp_interest_uris(&zone, us, &serial, pool, &uris, &n) != NGX_OK) {
+    if (ngx_mcp_interest_uris(&zone, us, &serial, 1000, pool, &uris, &n)
+        != NGX_OK)
+    {
         n = 99;
 
     } else if (n && uris[0].data[0] != 'f') {
@@ -986,8 +988,8 @@ static void
 wanted_interests_tests(void)
 {
     char                    text[32];
-    ngx_str_t               uri, *uris;
-    ngx_uint_t              i, k, n, found;
+    ngx_str_t               uri, *uris, *more;
+    ngx_uint_t              i, k, n, nmore, found;
     ngx_pool_t             *pool;
     ngx_mcp_session_new_t   in;
 
@@ -1008,11 +1010,15 @@ wanted_interests_tests(void)
 
     env_unlocked = interests_move;
 
-    ok(ngx_mcp_interest_uris(&zone, crowded, NULL, pool, &uris, &n) == NGX_OK
+    ok(ngx_mcp_interest_uris(&zone, crowded, NULL, 1000, pool, &uris, &n)
+       == NGX_OK
        && n == 40 && moved, "all that are wanted, though others move them");
 
     env_unlocked = NULL;
     found = 0;
+
+    ok(ngx_mcp_interest_uris(&zone, crowded, NULL, 39, pool, &more, &nmore)
+       == NGX_BUSY, "not more than the caller takes");
 
     for (i = 0; i < 40; i++) {
         snprintf(text, sizeof(text), "file:///%u", (unsigned) i);
