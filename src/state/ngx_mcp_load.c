@@ -8,11 +8,14 @@
 #include "ngx_mcp_load.h"
 
 
-/* added to saved numbers: the process may have used more after saving */
+/*
+ * Added to saved stamps and channel numbers, as higher ones may have been used
+ * after the file was written.
+ */
 #define NGX_MCP_LOAD_STAMPS    0x100000000ULL
 #define NGX_MCP_LOAD_CHANNELS  0x10000
 
-/* blocks for a record with small texts and for the records made with it */
+/* blocks that loading an entity may need besides the blocks of its text */
 #define NGX_MCP_LOAD_BLOCKS    128
 
 #define NGX_MCP_LOAD_ANY       0xffffffff
@@ -22,9 +25,11 @@
 
 typedef struct {
     uint64_t                order;
-    uint64_t                id;           /* by which others name it */
+    uint64_t                id;           /* number by which other entities
+                                             name this one */
     ngx_str_t               text;
-    ngx_mcp_ref_t           ref;          /* its record; before, its owner's */
+    ngx_mcp_ref_t           ref;          /* the record of this entity or, until
+                                             that is made, of its owner */
 } ngx_mcp_load_entity_t;
 
 
@@ -32,7 +37,8 @@ typedef struct {
     ngx_mcp_load_entity_t  *elts;
     size_t                  n;
     size_t                  max;
-    size_t                  sorted;       /* so many are */
+    size_t                  sorted;       /* number of elements when the list
+                                             was sorted last */
 } ngx_mcp_load_list_t;
 
 
@@ -47,7 +53,8 @@ typedef enum {
     NGX_MCP_LOAD_LEASES,
     NGX_MCP_LOAD_EVENTS,
     NGX_MCP_LOAD_IDS,
-    NGX_MCP_LOAD_OWNERS,                  /* those with a record */
+    NGX_MCP_LOAD_OWNERS,                  /* copies of entities that have a
+                                             record, sorted by id */
     NGX_MCP_LOAD_LISTS
 } ngx_mcp_load_list_e;
 
@@ -65,7 +72,7 @@ typedef struct {
     uint64_t                key[2];
     uint64_t                stamp;
     uint32_t                generation;
-    ngx_uint_t              failed;       /* no memory */
+    ngx_uint_t              failed;       /* 1: there was no memory */
 } ngx_mcp_load_t;
 
 
@@ -78,7 +85,8 @@ typedef void (*ngx_mcp_load_pt)(ngx_mcp_load_t *load,
 typedef struct {
     ngx_mcp_load_list_e     list;
     ngx_uint_t              locked;       /* the handler runs under the lock */
-    ngx_mcp_load_pt         handler;      /* NULL: they become owners */
+    ngx_mcp_load_pt         handler;      /* NULL: the entities of the list
+                                             are made owners */
 } ngx_mcp_load_step_t;
 
 
@@ -151,7 +159,7 @@ static void ngx_mcp_load_end_locked(ngx_mcp_load_t *load,
 #define ngx_mcp_load_text(a, name)  ((a)[NGX_MCP_TLV_ ## name])
 
 
-/* the tag of each list's entities, and the attribute they are sorted by */
+/* for each list: the tag of its entities, and the attribute that sorts them */
 
 static ngx_mcp_load_kind_t  ngx_mcp_load_kinds[] = {
     { NGX_MCP_TLV_GROUP, NGX_MCP_TLV_REF },
@@ -167,7 +175,10 @@ static ngx_mcp_load_kind_t  ngx_mcp_load_kinds[] = {
 };
 
 
-/* the order of loading; the parts of an entity are loaded with it */
+/*
+ * The order of loading.  Upstream sessions, subscriptions and calls are loaded
+ * with the group or session that owns them.
+ */
 
 static ngx_mcp_load_step_t  ngx_mcp_load_steps[] = {
     { NGX_MCP_LOAD_GROUPS, 1, ngx_mcp_load_group_locked },
@@ -233,7 +244,7 @@ ngx_mcp_load_run(ngx_mcp_load_t *load)
 
     ngx_mcp_zone_lock(zone);
 
-    /* there are no records yet that depend on the key */
+    /* the zone has no records yet whose hashes depend on the key */
 
     ngx_mcp_touch(zone, &zone->sh->key);
     ngx_memcpy(zone->sh->key, load->key, sizeof(load->key));
@@ -256,7 +267,7 @@ ngx_mcp_load_run(ngx_mcp_load_t *load)
         }
     }
 
-    /* ids of events go on from these; references to records are new ones */
+    /* ids of events contain this number: clients' ids of events stay valid */
 
     ngx_mcp_zone_lock(zone);
 
@@ -303,7 +314,7 @@ ngx_mcp_load_scan(ngx_mcp_load_t *load)
 
             if (tag == NGX_MCP_TLV_SESSION) {
 
-                /* sessions that are idle for longest come first */
+                /* the session that is idle for longest comes first */
 
                 entity.order = ~entity.order;
             }
@@ -375,8 +386,8 @@ ngx_mcp_load_push(ngx_mcp_load_t *load, ngx_uint_t n,
 
 
 /*
- * From now on the entities of this list that have a record are found as
- * owners.
+ * Makes the entities of list n that have a record owners, so that
+ * ngx_mcp_load_owner() finds them.
  */
 
 static void
@@ -415,7 +426,7 @@ ngx_mcp_load_compare(const void *one, const void *two)
 }
 
 
-/* returns the index of the first entity whose order is not below this one */
+/* returns the index of the list's first entity whose order is not below this */
 
 static size_t
 ngx_mcp_load_first(ngx_mcp_load_list_t *list, uint64_t order)
@@ -472,8 +483,8 @@ ngx_mcp_load_each(ngx_mcp_load_t *load, ngx_mcp_load_step_t *step)
 
 
 /*
- * Calls the handler for the entities of this owner; the list is sorted by
- * owner.
+ * Calls the handler for the entities of this owner in list n, which is sorted
+ * by owner.
  */
 
 static void
@@ -570,8 +581,8 @@ ngx_mcp_load_group_locked(ngx_mcp_load_t *load,
 
 
 /*
- * The endpoint's record was made with its first group; without groups it is
- * not needed.
+ * Loads the log of an endpoint.  The endpoint's record was made with its first
+ * group; an endpoint without groups is not loaded.
  */
 
 static void
@@ -606,7 +617,10 @@ ngx_mcp_load_log_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
     g->event_size = (uint32_t) ngx_mcp_load_number(a, EVENT_SIZE);
     g->log.last = ngx_mcp_load_number(a, LAST);
 
-    /* losses of another layout are left out: all subscribers get a gap */
+    /*
+     * Saved losses of another size are ignored.  That does no harm, as all
+     * subscribers of the group get a gap after loading.
+     */
 
     losses = &ngx_mcp_load_text(a, LOSSES);
     l = ngx_mcp_block(zone, g->losses);
@@ -666,7 +680,7 @@ ngx_mcp_load_topic_locked(ngx_mcp_load_t *load,
 }
 
 
-/* charges the topic to the session that it was charged to */
+/* charges the topic to the session that paid for it when it was saved */
 
 static void
 ngx_mcp_load_topic_share_locked(ngx_mcp_load_t *load,
@@ -749,7 +763,7 @@ ngx_mcp_load_own(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity,
 }
 
 
-/* makes the session as a handshake does, and restores its serial */
+/* makes an upstream session as a handshake does, and restores its serial */
 
 static void
 ngx_mcp_load_upstream(ngx_mcp_load_t *load, ngx_mcp_ref_t owner, ngx_str_t *a)
@@ -904,7 +918,10 @@ ngx_mcp_load_session_more(ngx_mcp_load_t *load, ngx_str_t *a,
     sb->level = (u_char) ngx_min(ngx_mcp_load_number(a, LEVEL),
                                  NGX_MCP_LEVEL_EMERGENCY);
 
-    /* the group may have been saved earlier, with lower positions */
+    /*
+     * The group may have been saved before the session, when the last position
+     * of its log was lower.
+     */
 
     sb->delivered.own = ngx_min(ngx_mcp_load_number(a, READ_OWN), s->log.last);
     sb->delivered.group = ngx_min(ngx_mcp_load_number(a, READ_GROUP),
@@ -1014,8 +1031,8 @@ ngx_mcp_load_subscription(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity,
 
 
 /*
- * Marks an interest as accepted by the upstream; as there is no work to do, it
- * is moved to the end of the list.
+ * Marks an interest as accepted by the upstream, and moves it to the end of
+ * the list, where the interests without work to do are.
  */
 
 static void
@@ -1111,7 +1128,10 @@ ngx_mcp_load_call(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity,
 }
 
 
-/* ends a running call, whose worker is gone, after its events were loaded */
+/*
+ * Ends a call that was running, as its worker is gone.  This is done after the
+ * call's events were loaded.  A finished call without events is dropped.
+ */
 
 static void
 ngx_mcp_load_call_end_locked(ngx_mcp_load_t *load,
@@ -1201,7 +1221,7 @@ ngx_mcp_load_event_locked(ngx_mcp_load_t *load,
         return;
     }
 
-    /* adds the event at its saved position, with its saved stamp */
+    /* adds the event to the log at its saved position, with its saved stamp */
 
     stamp = zone->sh->stamp;
     last = log->last;
@@ -1335,7 +1355,7 @@ ngx_mcp_load_lease(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity,
         l->holder.fence = (uint32_t) ngx_mcp_load_number(a, FENCE);
         l->consumed = ngx_mcp_load_number(a, COUNT);
 
-        /* nobody has missed anything where no session goes on */
+        /* without sessions that go on, no client has missed an event */
 
         if (ngx_mcp_load_number(a, FLAGS) & NGX_MCP_TLV_CONNECTED
             && (g ? g->sessions : load->saved->sessions))
@@ -1365,8 +1385,9 @@ ngx_mcp_load_id_locked(ngx_mcp_load_t *load,
 
 
 /*
- * Gives a gap to each subscriber of a group, and drops a group that nobody
- * needs; the record of all tenants is dropped with the last group.
+ * For an endpoint: notes a gap in its log, which all of its subscribers get.
+ * For a group: drops the group if it is not needed; the endpoint is dropped
+ * with its last group.
  */
 
 static void

@@ -7,7 +7,7 @@
 #include "ngx_mcp_state_sh.h"
 
 
-/* events that are dropped for a new one */
+/* most events of a group's log that are dropped to add a new one */
 #define NGX_MCP_LOG_DROP  16
 
 
@@ -255,8 +255,8 @@ ngx_mcp_log_channel_locked(ngx_mcp_zone_t *zone, void *owner,
 
 
 /*
- * The channel of a call keeps some unread events beyond the limit: its reader
- * waits for the answer behind them.
+ * The channel of a call may have some unread events beyond the session's limit,
+ * as its reader waits for the answer that follows these events.
  */
 
 ngx_int_t
@@ -273,8 +273,8 @@ ngx_mcp_log_shrink_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
         if (rc == NGX_DONE) {
 
             /*
-             * The new event replaces one of the same log: their number does
-             * not grow.
+             * The new event replaces an event of the same log, so the number
+             * of events does not grow.
              */
 
             return NGX_OK;
@@ -329,7 +329,10 @@ ngx_mcp_log_oldest_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
 }
 
 
-/* returns the event with the least value for readers, or NULL */
+/*
+ * Returns an event of a channel that may be dropped, or NULL: the oldest one of
+ * call c or else of all calls of the session.
+ */
 
 static ngx_mcp_event_sh_t *
 ngx_mcp_log_evictable_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
@@ -350,7 +353,10 @@ ngx_mcp_log_evictable_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
 }
 
 
-/* the oldest evictable event of the calls in this list */
+/*
+ * Returns the oldest event that may be dropped, of the calls in the list from
+ * block n on, or NULL.
+ */
 
 static ngx_mcp_event_sh_t *
 ngx_mcp_channels_evictable_locked(ngx_mcp_zone_t *zone, uint32_t n)
@@ -374,8 +380,8 @@ ngx_mcp_channels_evictable_locked(ngx_mcp_zone_t *zone, uint32_t n)
 
 
 /*
- * Returns the oldest event of a channel, if it was read or no stream carries
- * the channel; else NULL.
+ * Returns the oldest event of a call's channel if that event was read, or if no
+ * stream carries the channel; else NULL.
  */
 
 static ngx_mcp_event_sh_t *
@@ -470,7 +476,7 @@ ngx_mcp_log_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_event_sh_t *e)
 }
 
 
-/* frees an event; returns the call that had it, or NULL */
+/* frees an event; returns the call in whose channel it was, or NULL */
 
 static ngx_mcp_call_sh_t *
 ngx_mcp_log_free_locked(ngx_mcp_zone_t *zone, ngx_mcp_event_sh_t *e)
@@ -587,7 +593,7 @@ ngx_mcp_log_miss_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
     ngx_mcp_touch(zone, &g->log);
     g->log.last++;
 
-    /* it is not known any more for whom it was */
+    /* wakes all readers, as none of them can tell for whom the event was */
 
     ngx_mcp_group_ring_locked(zone, g, NULL);
 }
@@ -603,7 +609,7 @@ ngx_mcp_log_add_group_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
         return NULL;
     }
 
-    /* drops a few, as a new configuration may have a lower limit */
+    /* drops more than one event if a new configuration has a lower limit */
 
     for (i = 0; g->log.count >= g->event_max && i < NGX_MCP_LOG_DROP; i++) {
         ngx_mcp_log_drop_locked(zone, ngx_mcp_block(zone, g->log.list.head));
@@ -636,8 +642,9 @@ ngx_mcp_losses_make_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g)
 
 
 /*
- * Positions are aligned: the heads of blocks and of the record are multiples
- * of 8.
+ * Returns the address of position i in the text of the losses.  A position does
+ * not cross a block, as the heads of blocks and of the record are multiples of
+ * 8 bytes.
  */
 
 static uint64_t *

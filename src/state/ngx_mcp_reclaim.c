@@ -24,12 +24,15 @@
 #define NGX_MCP_ROOM_EVENTS    256
 
 /*
- * Accounts that a new session may need: those of the client, its tenant, the
- * tenant's sessions, and the endpoint.
+ * Number of accounts that may have to be made for a new session: those of the
+ * client, its tenant, the tenant's sessions, and the endpoint.
  */
 #define NGX_MCP_ROOM_ACCOUNTS  4
 
-/* records examined in one search for victims, and in one for a session limit */
+/*
+ * Records examined in one search for one that can be dropped, and sessions
+ * examined when a limit of sessions is reached.
+ */
 #define NGX_MCP_ROOM_STEPS     16
 #define NGX_MCP_ROOM_LIMITED   8
 
@@ -37,16 +40,19 @@
 
 
 typedef struct {
-    ngx_mcp_account_sh_t   *account;      /* or NULL */
-    ngx_mcp_account_sh_t   *tenant;       /* or NULL */
-    ngx_mcp_ref_t           owner;        /* of an event; otherwise none */
+    ngx_mcp_account_sh_t   *account;      /* account that pays; NULL: it does
+                                             not exist yet */
+    ngx_mcp_account_sh_t   *tenant;       /* account of its tenant, or NULL */
+    ngx_mcp_ref_t           owner;        /* record that gets an event; block 0:
+                                             the request is for no event */
     ngx_mcp_room_e          room;
     ngx_uint_t              n;
-    ngx_uint_t              beside;       /* blocks reserved before these */
+    ngx_uint_t              beside;       /* blocks needed in addition, which
+                                             other requests have reserved */
 } ngx_mcp_room_request_t;
 
 
-/* records, and among these sessions, that expire under one hold of the lock */
+/* most records, and most sessions, that expire under one hold of the lock */
 #define NGX_MCP_EXPIRE_RECORDS   128
 #define NGX_MCP_EXPIRE_SESSIONS  16
 
@@ -198,8 +204,8 @@ ngx_mcp_expire_locked(ngx_mcp_zone_t *zone)
             }
 
             /*
-             * Subscriptions and requests were kept until now, as the client
-             * could have come back.
+             * Subscriptions and requests to the client were kept until now, as
+             * the client could have come back.
              */
 
             e = ngx_mcp_session_extension(zone, s);
@@ -216,8 +222,9 @@ ngx_mcp_expire_locked(ngx_mcp_zone_t *zone)
 
 
 /*
- * Ends the first session among that many extensions of a list that is overdue,
- * or exclusive and not in use.  NGX_DECLINED: there is none.
+ * Examines the first "steps" extensions of a list, and ends the first of their
+ * sessions that is overdue, or exclusive and not in use.  NGX_DECLINED: no
+ * session was ended.
  */
 
 static ngx_int_t
@@ -243,7 +250,7 @@ ngx_mcp_reclaim_idle_locked(ngx_mcp_zone_t *zone, ngx_mcp_list_sh_t *list,
             return NGX_OK;
         }
 
-        /* the extension goes to the end: others are examined next time */
+        /* moves the extension to the end: the next search examines others */
 
         ngx_mcp_list_remove(zone, list, n, offset);
         ngx_mcp_list_append(zone, list, n, offset);
@@ -254,8 +261,8 @@ ngx_mcp_reclaim_idle_locked(ngx_mcp_zone_t *zone, ngx_mcp_list_sh_t *list,
 
 
 /*
- * Ends shared upstream sessions that nobody uses.  At most *left interests are
- * dropped; NGX_AGAIN: more is left.
+ * Ends shared upstream sessions that were not used for NGX_MCP_SHARED_TIMEOUT.
+ * Drops at most *left interests.  NGX_OK; NGX_AGAIN: more sessions are left.
  */
 
 static ngx_int_t
@@ -282,7 +289,7 @@ ngx_mcp_shared_expire_locked(ngx_mcp_zone_t *zone, ngx_uint_t *left)
 
         } while (ngx_mcp_interest_drop_locked(zone, us) == NGX_OK);
 
-        /* clients that wait for one of its interests join another session */
+        /* wakes requests that wait for an interest: they use another session */
 
         ngx_mcp_worker_ring_all_keys_locked(zone, NGX_MCP_RING_INTERESTS,
                                             NGX_MCP_RING_KEY(n));
@@ -391,8 +398,9 @@ ngx_mcp_room_beside_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t payer,
  *   3. where the zone is short of blocks and the account holds little:
  *      a. unused topics of groups without sessions, in one search,
  *      b. the session that is overdue for the longest time, of any account,
- *      c. audiences without members, then unused topics without events;
- *   4. for an event: older events of its session, or of its tenant's logs.
+ *      c. an audience without sessions, else unused topics without events;
+ *   4. for an event: older events of the session that gets the event or, if a
+ *      group or topic gets the event, of the account's groups and topics.
  *
  * At most NGX_MCP_ROOM_EVENTS events and NGX_MCP_ROOM_SESSIONS sessions are
  * dropped.  A request that does not fit then may get a part of the reserve.
@@ -517,8 +525,8 @@ ngx_mcp_account_ref(ngx_mcp_zone_t *zone, ngx_mcp_account_sh_t *a)
 
 
 /*
- * Whether an account that holds "used" blocks may take n of the blocks that
- * are left; "tenant": the blocks that its tenant holds.
+ * Returns whether an account that holds "used" blocks may take n of the blocks
+ * that are left.  "tenant" is the number of blocks that its tenant holds.
  */
 
 static ngx_uint_t
@@ -603,7 +611,10 @@ ngx_mcp_room_fits(ngx_mcp_zone_t *zone, ngx_mcp_room_request_t *req)
 }
 
 
-/* finds the limit that refuses, by leaving out one after the other */
+/*
+ * Returns why the request was refused: its tenant's share, if it fits without
+ * that; else the client's share, if it fits without both; else the zone's size.
+ */
 
 static ngx_mcp_full_e
 ngx_mcp_room_refused(ngx_mcp_zone_t *zone, ngx_mcp_room_request_t *req)
@@ -625,8 +636,8 @@ ngx_mcp_room_refused(ngx_mcp_zone_t *zone, ngx_mcp_room_request_t *req)
 
 
 /*
- * Returns whether a request may use the reserve although its account has its
- * share.
+ * Returns whether a request may use half of the reserve although its account
+ * already holds its share.
  */
 
 static ngx_uint_t
@@ -668,7 +679,7 @@ ngx_mcp_room_spare(ngx_mcp_zone_t *zone, ngx_mcp_room_request_t *req)
         c = (ngx_mcp_call_sh_t *) rec;
         s = ngx_mcp_block(zone, c->task.rec.owner.block);
 
-        /* events that have a reader are taken soon */
+        /* a channel that a stream carries is read soon */
 
         return c->active_stream
                ? c->log.count < NGX_MCP_CHANNEL_WAITING
@@ -681,8 +692,8 @@ ngx_mcp_room_spare(ngx_mcp_zone_t *zone, ngx_mcp_room_request_t *req)
 
 
 /*
- * Whether sessions and topics of others may be dropped for the request, as its
- * account holds little, and the zone is short of blocks.
+ * Returns whether sessions and topics of other accounts may be dropped for the
+ * request, as its account holds little, and the zone is short of blocks.
  */
 
 static ngx_uint_t
@@ -711,8 +722,8 @@ ngx_mcp_room_below_share(ngx_mcp_zone_t *zone, ngx_mcp_room_request_t *req)
 
 
 /*
- * Drops an event that a reader of the account has read already.  NGX_DECLINED:
- * none was found.
+ * Drops an event of the account's sessions and calls that was read already.
+ * NGX_OK; NGX_DECLINED: no such event was found.
  */
 
 static ngx_int_t
@@ -766,8 +777,9 @@ ngx_mcp_room_replayable(ngx_mcp_zone_t *zone, ngx_mcp_event_sh_t *e)
 
 
 /*
- * Drops an older event of the same session, or of its tenant's logs.
- * NGX_DECLINED: there is none, or the request is for no event.
+ * For an event: drops an older event of the session that gets the event or, if
+ * a group or topic gets the event, the oldest one of the account's groups and
+ * topics.  NGX_DECLINED: there is none, or the request is for no event.
  */
 
 static ngx_int_t
@@ -813,7 +825,7 @@ ngx_mcp_room_own_locked(ngx_mcp_zone_t *zone, ngx_mcp_room_request_t *req)
 }
 
 
-/* logs that room was refused; once a minute for all workers */
+/* logs that room was refused, once a minute for all workers together */
 
 void
 ngx_mcp_room_full(ngx_mcp_zone_t *zone)

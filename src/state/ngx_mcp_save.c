@@ -8,7 +8,7 @@
 #include "ngx_mcp_save.h"
 
 
-/* limits of one hold of the lock: blocks examined, bytes written, time */
+/* limits of one hold of the lock: blocks examined, bytes written, usec */
 #define NGX_MCP_SAVE_BLOCKS  1024
 #define NGX_MCP_SAVE_BYTES   (64 * 1024)
 #define NGX_MCP_SAVE_USEC    500
@@ -396,7 +396,10 @@ ngx_mcp_save_subscription_locked(ngx_mcp_zone_t *zone, ngx_mcp_tlv_t *out,
 }
 
 
-/* saves an upstream session if it is made; otherwise it is made when needed */
+/*
+ * Saves an upstream session that is open at the upstream.  Any other one is
+ * made again when a client needs it.
+ */
 
 static void
 ngx_mcp_save_upstream_locked(ngx_mcp_zone_t *zone, ngx_mcp_tlv_t *out,
@@ -436,7 +439,7 @@ ngx_mcp_save_upstream_locked(ngx_mcp_zone_t *zone, ngx_mcp_tlv_t *out,
 }
 
 
-/* saves a call if its channel can be resumed */
+/* saves a call if a client can resume its channel */
 
 static void
 ngx_mcp_save_call_locked(ngx_mcp_zone_t *zone, ngx_mcp_tlv_t *out,
@@ -573,7 +576,7 @@ ngx_mcp_save_lease_locked(ngx_mcp_zone_t *zone, ngx_mcp_tlv_t *out,
 }
 
 
-/* saves ids of events, except of events that are still being delivered */
+/* saves the ids of events, except for events that are still being delivered */
 
 void
 ngx_mcp_save_event_ids(ngx_mcp_zone_t *zone, ngx_mcp_tlv_t *out)

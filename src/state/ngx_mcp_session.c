@@ -133,7 +133,7 @@ ngx_mcp_session_room(ngx_mcp_zone_t *zone, ngx_mcp_admit_t *admit)
 }
 
 
-/* the ids of sessions are random: their digits are as good as a hash */
+/* ids of sessions are random, so that their digits serve as a hash */
 
 static uint32_t
 ngx_mcp_session_hash(ngx_str_t *id)
@@ -227,7 +227,7 @@ ngx_mcp_session_make_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
 
     if (in->listens) {
 
-        /* its worker may die before the stream is open */
+        /* ends the session soon if its worker dies before the stream is open */
 
         s->timeout = NGX_MCP_LISTEN_TIMEOUT / NGX_MCP_IDLE_END;
         s->used = 1;
@@ -778,12 +778,12 @@ ngx_mcp_session_after_use_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
 
 
 /*
- * The class of a session's time-out.  Each class has a list of idle sessions
- * in the order of s->touched, so that the head expires first: time-outs in it
- * differ by a factor of two at most.  s->touched is renewed only when it is
- * late by a part of the time-out, so most requests do not move their session.
- * A call that begins does not take its session out of the list: a search for
- * overdue sessions does that.
+ * Returns the class of a session's time-out.  Each class has a list of idle
+ * sessions in the order of s->touched, so that about the head expires first:
+ * the time-outs of a class differ by a factor of two at most.  s->touched is
+ * renewed only when it is late by a part of the time-out, so most requests do
+ * not move their session.  A call that begins does not take its session out of
+ * the list: a search for overdue sessions does that.
  */
 
 static ngx_uint_t

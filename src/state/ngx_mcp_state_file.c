@@ -12,12 +12,13 @@
 
 #define NGX_MCP_STATE_FORMAT   2
 
-/* the hash function of the zone; a file with hashes of another is refused */
+/* number of the zone's hash function; a file with another number is refused */
 #define NGX_MCP_STATE_HASHES   1
 
 #define NGX_MCP_STATE_ENDIAN   0x01020304
 #define NGX_MCP_STATE_BUFFER   (256 * 1024)
-#define NGX_MCP_STATE_NAME     64         /* behind the name of the file */
+#define NGX_MCP_STATE_NAME     64         /* bytes that a temporary name may be
+                                             longer than the file's name */
 
 /* the size of a file is at most this many times that of its zone */
 #define NGX_MCP_STATE_FACTOR   8
@@ -25,8 +26,11 @@
 
 typedef enum {
     NGX_MCP_STATE_LIVE = 0,
-    NGX_MCP_STATE_LAST = 1,               /* no change came after it */
-    NGX_MCP_STATE_USED = 2                /* was read; has no sessions */
+    NGX_MCP_STATE_LAST = 1,               /* written after the last change of
+                                             the zone */
+    NGX_MCP_STATE_USED = 2                /* an nginx has read the file and has
+                                             not written it again: there are no
+                                             sessions in it */
 } ngx_mcp_state_kind_e;
 
 
@@ -46,7 +50,8 @@ typedef struct {
 typedef struct {
     ngx_fd_t                fd;
     ngx_err_t               err;
-    const char             *why;          /* reason to leave it alone */
+    const char             *why;          /* why the file must be left alone;
+                                             or NULL */
     ngx_file_info_t         fi;
     ngx_mcp_state_head_t    head;
 } ngx_mcp_state_open_t;
@@ -163,9 +168,9 @@ ngx_mcp_state_write(ngx_mcp_zone_t *zone, ngx_mcp_state_file_t *file,
 
 
 /*
- * Opens and examines the file.  NGX_OK: it is this zone's, and may be
- * overwritten; NGX_DECLINED: there is no file, or it is empty; NGX_ERROR: the
- * file must be left alone, for the reason o->why.
+ * Opens and examines the file.  NGX_OK: the file is this zone's and may be
+ * overwritten; NGX_DECLINED: there is no file, or the file is empty; NGX_ERROR:
+ * the file must be left alone, for the reason o->why.
  */
 
 static ngx_int_t
@@ -274,8 +279,8 @@ ngx_mcp_state_inspect(ngx_mcp_zone_t *zone, ngx_mcp_state_file_t *file,
 
 
 /*
- * Returns whether the nginx that has written the file is another one and still
- * runs.
+ * Returns whether the file was written by another nginx than this one, and that
+ * nginx still runs.
  */
 
 static ngx_uint_t
@@ -314,7 +319,7 @@ ngx_mcp_state_head(ngx_mcp_zone_t *zone, ngx_mcp_state_file_t *file,
 }
 
 
-/* logs the reason not to write, unless it is the same as last time */
+/* logs why the file is not written, unless this reason was logged last time */
 
 static void
 ngx_mcp_state_refused(ngx_mcp_zone_t *zone, ngx_mcp_state_file_t *file,
@@ -377,7 +382,7 @@ ngx_mcp_state_create(ngx_mcp_state_write_t *w, ngx_uint_t last)
 
     ngx_mcp_state_beside(w->file, w->name, (long) getpid());
 
-    /* removes the file that a former process with this process id has left */
+    /* removes a file that an earlier process with the same id has left */
 
     (void) ngx_delete_file(w->name);
 
@@ -390,8 +395,8 @@ ngx_mcp_state_create(ngx_mcp_state_write_t *w, ngx_uint_t last)
     }
 
     /*
-     * The cache manager has to be able to replace the file, also in a folder
-     * like /tmp.
+     * The cache manager runs as the user of the workers, and has to be able to
+     * replace the file, also in a folder like /tmp.
      */
 
     if (geteuid() == 0 && fchown(w->fd, w->file->user, (gid_t) -1) == -1) {
@@ -541,7 +546,7 @@ ngx_mcp_state_replace(ngx_mcp_state_write_t *w)
         return NGX_ERROR;
     }
 
-    /* another nginx may have been started since the first check */
+    /* another nginx may have been started since the file was checked */
 
     rc = ngx_mcp_state_writable(w->zone, w->file);
 
@@ -572,8 +577,8 @@ ngx_mcp_state_failed(ngx_mcp_state_write_t *w, const char *what)
 
 
 /*
- * Syncs the folder of the file, so that its new name is on the disk.  The name
- * is cut to that of the folder.
+ * Syncs the folder of the file, so that the file's new name is on the disk.
+ * Cuts "name" to the name of the folder.
  */
 
 static void
@@ -644,9 +649,8 @@ ngx_mcp_state_sweep(ngx_mcp_zone_t *zone, ngx_mcp_state_file_t *file)
 
 
 /*
- * Makes the temporary name under which the process writes the file.  The
- * buffer of "name" has room for NGX_MCP_STATE_NAME bytes more than the file's
- * name.
+ * Makes the temporary name under which the process "pid" writes the file.  The
+ * buffer "name" has NGX_MCP_STATE_NAME bytes more than the file's name.
  */
 
 static void
@@ -657,7 +661,10 @@ ngx_mcp_state_beside(ngx_mcp_state_file_t *file, u_char *name, long pid)
 }
 
 
-/* cuts a file's name to its folder, and returns the length; 0: no folder */
+/*
+ * Cuts a file's name to the name of its folder, and returns the length of that.
+ * 0: the name has no folder, and is unchanged.
+ */
 
 static size_t
 ngx_mcp_state_folder(u_char *name)
@@ -733,7 +740,7 @@ ngx_mcp_state_read(ngx_mcp_zone_t *zone, ngx_mcp_state_file_t *file)
 }
 
 
-/* loads the state from an open file; returns the reason why not, or NULL */
+/* loads the state from an open file; returns NULL, or why this is impossible */
 
 static const char *
 ngx_mcp_state_take(ngx_mcp_zone_t *zone, ngx_mcp_state_open_t *o,
@@ -884,7 +891,7 @@ ngx_mcp_state_claim(ngx_mcp_zone_t *zone, ngx_mcp_state_file_t *file,
 
     rc = ngx_mcp_state_inspect(zone, file, &o);
 
-    /* another nginx may have replaced the file since it was opened */
+    /* another nginx may have replaced the file since file->fd was opened */
 
     if (lstat((char *) file->name.data, &fi) == 0
         && (fi.st_ino != o.fi.st_ino || fi.st_dev != o.fi.st_dev))
@@ -923,8 +930,9 @@ ngx_mcp_state_claim(ngx_mcp_zone_t *zone, ngx_mcp_state_file_t *file,
 
 
 /*
- * Checks header and sum, and cuts the text to the entities.  Returns NULL if
- * it is as it was written, and otherwise a reason to refuse it.
+ * Checks the header and the sum of the file's text, and cuts the text to the
+ * entities.  Returns NULL if the text is unchanged since it was written, and
+ * otherwise a reason to refuse it.
  */
 
 static const char *
@@ -980,7 +988,10 @@ ngx_mcp_state_check(ngx_str_t *text, ngx_mcp_state_head_t *head)
 }
 
 
-/* a variant of FNV-1a: begins with 0, and tells zeros apart by adding 1 */
+/*
+ * A variant of FNV-1a that begins with 0.  It adds 1 for each byte, so that
+ * zeros change the sum, too.
+ */
 
 static uint64_t
 ngx_mcp_state_sum(uint64_t sum, u_char *p, size_t len)

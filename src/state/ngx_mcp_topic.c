@@ -11,22 +11,25 @@
 /* ms; a topic that calls wait for is used at least once in this time */
 #define NGX_MCP_TOPIC_WATCHED   660000
 
-/* topics examined for the least recently used one; topics in one sweep */
+/* topics examined in one search; topics and groups handled in one sweep */
 #define NGX_MCP_TOPIC_SCAN      4096
 
 #define NGX_MCP_TOPIC_SWEEP     16
 
-/* topics examined for one part of the list */
+/* topics examined under one hold of the lock when topics are listed */
 #define NGX_MCP_TOPIC_LOOK      128
 
-/* groups examined in search of one that has a topic */
+/* groups examined in a search for a topic that need not be in use */
 #define NGX_MCP_TOPIC_GROUPS    512
 
 /* ms for which a group remembers that a topic with events was dropped */
 #define NGX_MCP_TOPIC_RECENT    60000
 
 
-/* 1: a resource that is no topic; an index of topics[] and ntopics[] */
+/*
+ * Index of a topic's list in topics[] and ntopics[]: 0 for a topic, 1 for a
+ * resource that is no topic.
+ */
 #define ngx_mcp_topic_other(t)                                                \
     ((ngx_uint_t) (((t)->rec.flags & NGX_MCP_TOPIC_OTHER) != 0))
 
@@ -35,13 +38,14 @@
     ((uint32_t) (ngx_mcp_hash(zone, uri, NULL) % NGX_MCP_TOPIC_URIS))
 
 
-/* the reader of a topic: a session, or (NULL) a caller without one */
+/* the reader of a topic: a session or, if that is NULL, another caller */
 
 typedef struct {
     ngx_mcp_caller_t         *caller;
-    ngx_mcp_group_sh_t       *group;        /* NULL: there is none yet */
+    ngx_mcp_group_sh_t       *group;        /* NULL: not made yet */
     ngx_mcp_session_sh_t     *session;
-    ngx_mcp_subscriber_sh_t  *subscriber;   /* the session's, or &alone */
+    ngx_mcp_subscriber_sh_t  *subscriber;   /* that of the session, or
+                                               &alone */
     ngx_mcp_subscriber_sh_t   alone;
 } ngx_mcp_topic_reader_t;
 
@@ -220,7 +224,7 @@ ngx_mcp_topic_get_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
     t->place = ngx_mcp_topic_place(zone, &topic->uri);
     t->used = ngx_current_msec;
 
-    /* a dropped topic of this name may have had events */
+    /* events of a dropped topic with this name may have been lost */
 
     if (g->gone && g->gone_used + NGX_MCP_TOPIC_RECENT > ngx_current_msec) {
         t->lost = g->gone;
@@ -243,8 +247,8 @@ ngx_mcp_topic_get_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
 
 
 /*
- * Makes room for one more topic in the group.  NGX_DECLINED: the group has as
- * many as it may, and all are in use.
+ * Makes room for one more topic in the group.  NGX_OK; NGX_DECLINED: the group
+ * has as many topics as it may have, and all of them are in use.
  */
 
 static ngx_int_t
@@ -270,8 +274,9 @@ ngx_mcp_topic_room_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
 
 
 /*
- * Finds the least recently used topic that is not in use; charged: of those of
- * this session, NULL: of all.  NULL: there is none.
+ * Returns the least recently used topic of the group that is not in use, or
+ * NULL.  charged: only topics that are charged to this session are examined;
+ * NULL: all topics are.
  */
 
 static ngx_mcp_topic_sh_t *
@@ -307,8 +312,9 @@ ngx_mcp_topic_victim_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
 
 
 /*
- * Whether one more topic may be charged to the session, which may lose an
- * unused one for that.
+ * Returns whether one more topic may be charged to the session.  If the session
+ * has as many as it may have, one that is not in use is dropped, or is not
+ * charged to the session any more.
  */
 
 static ngx_uint_t
@@ -383,7 +389,7 @@ ngx_mcp_topic_uncharge_locked(ngx_mcp_zone_t *zone, ngx_mcp_topic_sh_t *t)
 }
 
 
-/* drops the topic; the group stays, even if it has nothing else */
+/* drops a topic; the group is not dropped, even if this was its last record */
 
 static void
 ngx_mcp_topic_give_up_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
@@ -397,8 +403,9 @@ ngx_mcp_topic_give_up_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
 
 
 /*
- * A dead worker's bit in the watch stays until the next event; it counts for
- * NGX_MCP_TOPIC_WATCHED ms at most.
+ * Returns whether the topic has subscribers, or calls that wait for its events.
+ * The bit of a worker that died stays in t->watch until the next event, so the
+ * bits are ignored NGX_MCP_TOPIC_WATCHED ms after the last use.
  */
 
 static ngx_uint_t
@@ -459,7 +466,7 @@ ngx_mcp_topic_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_topic_sh_t *t)
     ngx_mcp_topic_uncharge_locked(zone, t);
     ngx_mcp_topic_gone_locked(zone, g, t);
 
-    /* wakes the watchers, as they may have the topic made again */
+    /* wakes the workers whose calls wait: these may make the topic again */
 
     ngx_mcp_watch_ring_locked(zone, t->watch, 0, NGX_MCP_WATCH_ALL);
 
@@ -484,8 +491,8 @@ ngx_mcp_topic_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_topic_sh_t *t)
 
 
 /*
- * Notes the topic's last event in the group, so that a topic made again soon
- * reports missing events.
+ * Notes the topic's last event in the group, so that the topic reports missing
+ * events if it is soon made again.
  */
 
 static void
@@ -515,8 +522,8 @@ ngx_mcp_topic_gone_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
 
 
 /*
- * Drops unused topics: those of groups without sessions (orphans), or else
- * those without events.  Returns the number of dropped topics.
+ * Drops topics that are not in use.  orphans: 1: topics of groups without
+ * sessions; 0: topics without events.  Returns the number of dropped topics.
  */
 
 ngx_uint_t
@@ -569,7 +576,10 @@ ngx_mcp_topic_sweep_locked(ngx_mcp_zone_t *zone)
 
         if (g->dirty) {
 
-            /* too early; the groups behind this one wait at least as long */
+            /*
+             * It is too early to notify this group's clients.  The groups
+             * behind it in the list were changed later, and wait for it.
+             */
 
             break;
         }
@@ -740,7 +750,7 @@ ngx_mcp_topic_watch(ngx_mcp_zone_t *zone, ngx_mcp_caller_t *caller,
 
     *ref = ngx_mcp_ref(zone, t);
 
-    /* a position ahead of all events is older than the emptying of the zone */
+    /* a position ahead of all events is from before the zone was emptied */
 
     if (*after > zone->sh->stamp) {
         *after = reader.session
@@ -803,7 +813,7 @@ ngx_mcp_topic_reserve_locked(ngx_mcp_zone_t *zone,
 }
 
 
-/* finds or makes the topic; NULL: too many topics are in use */
+/* finds or makes the topic; NULL: too many other topics are in use */
 
 static ngx_mcp_topic_sh_t *
 ngx_mcp_topic_open_locked(ngx_mcp_zone_t *zone,
@@ -828,7 +838,7 @@ ngx_mcp_topic_open_locked(ngx_mcp_zone_t *zone,
 
         g = ngx_mcp_group_get_locked(zone, caller->endpoint, &caller->tenant);
 
-        /* room first: the account may go with the last topic it paid for */
+        /* making room may drop the account with the last topic it pays for */
 
         if (ngx_mcp_topic_room_locked(zone, g, topic) != NGX_OK) {
             ngx_mcp_group_drop_unused_locked(zone, g);
@@ -1075,7 +1085,8 @@ ngx_mcp_topic_unwatch(ngx_mcp_zone_t *zone, ngx_mcp_ref_t topic)
 
 
 /*
- * Returns whether the reader may see the event; uri[0]: the session it is for.
+ * Returns whether the reader may see the event.  target.uri[0] of the event is
+ * the session that it is for, or 0.
  */
 
 static ngx_uint_t

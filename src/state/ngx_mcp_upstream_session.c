@@ -51,7 +51,10 @@ static void ngx_mcp_upstream_session_give_up_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_upstream_session_sh_t *us);
 
 
-/* limits the number of shared sessions; no limit of sessions has this key */
+/*
+ * The key under which shared upstream sessions are counted.  No limit of client
+ * sessions has this key.
+ */
 
 static ngx_str_t  ngx_mcp_shared_limit = ngx_string("\0shared\0");
 
@@ -84,7 +87,7 @@ ngx_mcp_upstream_session_get(ngx_mcp_zone_t *zone, ngx_mcp_ref_t owner,
     case NGX_MCP_UPSTREAM_SESSION_MAKING:
         c = ngx_mcp_record(zone, call, NGX_MCP_CALL);
 
-        /* calls of a session are woken one by one */
+        /* calls of a client session are woken without waking all workers */
 
         if (c && ngx_mcp_session_locked(zone, us->rec.owner)) {
             ngx_mcp_touch(zone, c);
@@ -181,7 +184,10 @@ ngx_mcp_upstream_session_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref)
 }
 
 
-/* finds or makes a session; NULL: the owner has ended, or there is no room */
+/*
+ * Finds or makes the record of an upstream session.  NULL: the owner has ended,
+ * or there is no room.
+ */
 
 static ngx_mcp_upstream_session_sh_t *
 ngx_mcp_upstream_session_need_locked(ngx_mcp_zone_t *zone,
@@ -392,7 +398,7 @@ ngx_mcp_upstream_session_made(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
 
     if (s && s->exclusive) {
 
-        /* a stream of the former upstream session is of no use */
+        /* the GET stream of the former upstream session has to be replaced */
 
         ngx_mcp_listeners_ring_locked(zone, s);
     }
@@ -403,7 +409,7 @@ ngx_mcp_upstream_session_made(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
 }
 
 
-/* wakes the calls and workers that wait for the session */
+/* wakes the calls and workers that wait for the upstream session */
 
 static void
 ngx_mcp_upstream_session_wake_locked(ngx_mcp_zone_t *zone,
@@ -460,7 +466,7 @@ ngx_mcp_upstream_session_fail(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref)
 }
 
 
-/* ends the making of a session without a result */
+/* ends the making of an upstream session without a result */
 
 static void
 ngx_mcp_upstream_session_give_up_locked(ngx_mcp_zone_t *zone,
@@ -628,7 +634,10 @@ ngx_mcp_upstream_session_stream_await(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
 }
 
 
-/* notes the state of an exclusive session's stream, and wakes waiting calls */
+/*
+ * Notes the state of an exclusive session's GET stream at the upstream, and
+ * wakes the calls that wait for it.
+ */
 
 static void
 ngx_mcp_upstream_session_tried_locked(ngx_mcp_zone_t *zone,
@@ -667,7 +676,7 @@ ngx_mcp_upstream_session_stream_absent(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref)
 }
 
 
-/* returns the session if this worker holds its GET stream, else NULL */
+/* returns the upstream session if this worker holds its stream, else NULL */
 
 static ngx_mcp_upstream_session_sh_t *
 ngx_mcp_upstream_session_streamed_locked(ngx_mcp_zone_t *zone,
@@ -788,8 +797,9 @@ ngx_mcp_upstream_session_stream_release(ngx_mcp_zone_t *zone,
         s = ngx_mcp_session_locked(zone, us->rec.owner);
 
         /*
-         * Before a worker quits, it closes streams of newer configurations;
-         * streams of its own one drain and come back by themselves.
+         * A worker that quits closes the client's streams at workers of newer
+         * configurations.  Workers of its own configuration quit as well, and
+         * close their streams themselves.
          */
 
         if (s && zone->worker != NGX_MCP_NO_WORKER
@@ -804,8 +814,8 @@ ngx_mcp_upstream_session_stream_release(ngx_mcp_zone_t *zone,
 
 
 /*
- * Returns whether the upstream of the event streamed to the session itself when
- * the event came.
+ * Returns whether the client session had an own GET stream from the event's
+ * upstream when the event came.
  */
 
 ngx_uint_t
@@ -833,9 +843,9 @@ ngx_mcp_upstream_session_receives_locked(ngx_mcp_zone_t *zone,
 
 
 /*
- * Whether this session may have missed updates.  A shared upstream session
- * that listens for it reports its own gaps, but does not get updates that the
- * upstream sends to this session only.
+ * Returns whether client session s may have missed updates while its GET stream
+ * at the upstream was closed.  A shared upstream session that listens for s has
+ * gaps of its own, but gets no updates that the upstream sends to s only.
  */
 
 static ngx_uint_t
@@ -891,7 +901,7 @@ ngx_mcp_upstream_session_matters_locked(ngx_mcp_zone_t *zone,
 }
 
 
-/* wakes the workers that hold upstreams' GET streams for this session */
+/* wakes the workers that hold GET streams at upstreams for this session */
 
 void
 ngx_mcp_listeners_ring_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
@@ -917,9 +927,9 @@ ngx_mcp_listeners_ring_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
 
 
 /*
- * A worker that died held the upstream's GET stream, with the headers of the
- * client that opened it.  The client's own streams are closed, so that it
- * comes back with these headers and the id of the last event that it saw.
+ * A worker that died held the GET stream at the upstream, with the headers of
+ * the client's request.  The client's streams are closed, so that the client
+ * connects again with these headers and the id of the last event that it saw.
  */
 
 void
@@ -1034,9 +1044,9 @@ ngx_mcp_shared_get(ngx_mcp_zone_t *zone, ngx_mcp_shared_t *in,
 
 
 /*
- * A shared session gets the room of a call, as it serves existing sessions.
- * One of a client stays within the client's share: credentials that a client
- * makes up make many.
+ * Makes room for a shared upstream session: as for a call, because it serves
+ * existing sessions.  One that a client pays for stays within that client's
+ * share, as a client can make many by sending other credentials each time.
  */
 
 static ngx_int_t
