@@ -24,7 +24,7 @@
  */
 const char *ngx_http_mcp_access(ngx_conf_t *cf, void **loc_conf, void **outer);
 
-/* NULL if nginx does not have this module */
+/* the module with this name; NULL: nginx does not have it */
 ngx_module_t *ngx_http_mcp_access_module(ngx_conf_t *cf, const char *name);
 
 

@@ -15,7 +15,7 @@
 
 #define NGX_HTTP_MCP_ADAPT_NEVER         1728000000
 
-/* the defaults of upstream modules */
+/* ms; the default read time-out of upstream modules */
 
 #define NGX_HTTP_MCP_ADAPT_READ_TIMEOUT  60000
 
@@ -144,9 +144,9 @@ ngx_http_mcp_adapt_response(ngx_http_mcp_exchange_t *x, ngx_http_request_t *sr)
 
 
 /*
- * From now on the exchange measures the silence.  If nginx's own read time-out
- * is long, it is replaced only when a response takes long, so that most
- * exchanges do without a change of the timer.
+ * From now on the exchange measures the silence.  A long read time-out of nginx
+ * is replaced only when a response takes long, so that most exchanges do
+ * without a change of nginx's timer.
  */
 
 static ngx_int_t

@@ -42,8 +42,8 @@ ngx_http_request_t *ngx_http_mcp_background_create(ngx_http_conf_ctx_t *conf,
     ngx_http_mcp_server_t *server, ngx_log_t *log);
 
 /*
- * A graceful quit of the worker ends background requests.  It does not end
- * this one: the worker waits until the request is closed by its maker.
+ * A graceful quit of the worker ends background requests, but not r after this
+ * call: the worker waits until the maker of r closes r.
  */
 void ngx_http_mcp_background_hold_worker(ngx_http_request_t *r);
 

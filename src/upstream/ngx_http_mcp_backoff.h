@@ -17,7 +17,7 @@
 #include <ngx_core.h>
 
 
-/* ms */
+/* ms; the first wait and the longest one */
 #define NGX_HTTP_MCP_BACKOFF       1000
 #define NGX_HTTP_MCP_BACKOFF_MAX   30000
 

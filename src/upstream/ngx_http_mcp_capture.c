@@ -10,7 +10,7 @@
 #include "ngx_http_mcp_capture.h"
 
 
-/* messages of one array, at most: they are all processed in one turn */
+/* messages of one array, at most; one event processes all messages */
 #define NGX_HTTP_MCP_CAPTURE_ARRAY  128
 
 
@@ -298,7 +298,7 @@ ngx_http_mcp_capture_drain(ngx_chain_t *in)
 
 /*
  * A content handler that is no upstream module, or one that buffers, does not
- * wait until its buffers are processed: what is left of them is copied.
+ * wait until its buffers are processed, so the bytes that are left are copied.
  */
 
 static ngx_int_t
@@ -435,8 +435,8 @@ ngx_http_mcp_capture_drop(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
     }
 
     /*
-     * A body that is not much longer is read to its end, so that the connection
-     * can be used again.
+     * A body of at most NGX_HTTP_MCP_WHOLE bytes is read to its end, so that
+     * nginx can use the connection again.
      */
 
     if (x->received > NGX_HTTP_MCP_WHOLE) {
@@ -856,7 +856,7 @@ ngx_http_mcp_capture_zeros(u_char *p, u_char *last)
 }
 
 
-/* the scan lasts as long as the text, and is on the stack for speed */
+/* handles a whole body; its scan is on the stack, as it ends with the text */
 
 static void
 ngx_http_mcp_capture_whole(ngx_http_mcp_exchange_t *x, ngx_str_t *text)

@@ -21,7 +21,7 @@
 #define ngx_http_mcp_capture_live(sr)                                         \
     ((sr)->upstream && (sr)->upstream->cleanup)
 
-/* whether that module reads no further until its buffer is consumed */
+/* whether an upstream module runs sr, and reads on only after its buffer */
 
 #define ngx_http_mcp_capture_unbuffered(sr)                                   \
     (ngx_http_mcp_capture_live(sr) && !(sr)->upstream->buffering)
@@ -46,7 +46,7 @@ void ngx_http_mcp_capture_process(ngx_http_mcp_exchange_t *x);
 void ngx_http_mcp_capture_stop(ngx_http_mcp_exchange_t *x,
     ngx_http_mcp_outcome_e outcome);
 
-/* calls header(), once */
+/* calls header() of the handlers, unless it was called before */
 void ngx_http_mcp_capture_open(ngx_http_mcp_exchange_t *x);
 
 /*
@@ -74,14 +74,18 @@ ngx_uint_t ngx_http_mcp_headers_body(ngx_http_mcp_exchange_t *x,
 void ngx_http_mcp_adapt_request(ngx_http_mcp_exchange_t *x,
     ngx_http_request_t *sr);
 
-/* the same once the response's header has come; NGX_OK or NGX_ERROR */
+/*
+ * Adapts nginx's time-outs and buffering when the response's header has come.
+ * NGX_OK or NGX_ERROR.
+ */
 ngx_int_t ngx_http_mcp_adapt_response(ngx_http_mcp_exchange_t *x,
     ngx_http_request_t *sr);
 
 /*
- * For a response that takes long: only the exchange measures its silence, and
- * TCP keep-alive detects an upstream that died.  Gives 0 if the upstream is
- * not connected yet: the caller tries again later.
+ * To be called when a response takes long: from now on only the exchange
+ * measures the upstream's silence, and TCP keep-alive detects an upstream that
+ * died.  Returns 0 if the upstream is not connected yet: the caller tries again
+ * later.
  */
 ngx_uint_t ngx_http_mcp_adapt_keepalive(ngx_http_mcp_exchange_t *x);
 

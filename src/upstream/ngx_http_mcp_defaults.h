@@ -26,12 +26,14 @@ typedef struct ngx_http_mcp_defaults_loc_conf_s
 
 struct ngx_http_mcp_defaults_loc_conf_s {
     ngx_http_mcp_defaults_loc_conf_t  *prev;      /* the level above */
-    void                             **loc_conf;  /* all modules' on this level
-                                                     */
+    void                             **loc_conf;  /* configurations of all
+                                                     modules on this level */
     off_t                              body_size;  /* client_max_body_size */
 
-    unsigned                           target:1;    /* mcp_upstream names it */
-    unsigned                           endpoint:1;  /* it is an endpoint */
+    unsigned                           target:1;    /* an mcp_upstream names the
+                                                    location */
+    unsigned                           endpoint:1;  /* the location has an
+                                                    endpoint */
 
     /* the user wrote the directive, on this level or above */
     unsigned                           http_version:1;
@@ -45,8 +47,9 @@ struct ngx_http_mcp_defaults_loc_conf_s {
     unsigned                           reported:1;
 
     ngx_http_upstream_conf_t          *patient;  /* copy of the proxy module's
-                                                    without a read time-out;
-                                                    made when first needed */
+                                                    configuration without a read
+                                                    time-out; made when first
+                                                    needed */
 };
 
 

@@ -11,7 +11,7 @@
 #include "ngx_http_mcp_defaults.h"
 
 
-/* room for the header of a response with a long session id */
+/* bytes; has room for a response's header with a long session id */
 
 #define NGX_HTTP_MCP_DEFAULTS_HEADER  8192
 
@@ -126,7 +126,7 @@ static ngx_http_mcp_defaults_proxy_t  ngx_http_mcp_defaults_proxy;
         (loc_conf)[ngx_http_mcp_defaults_proxy.module->ctx_index] + (offset)))
 
 
-/* the proxy module's upstream configuration, with which its own one starts */
+/* the ngx_http_upstream_conf_t in the proxy module's configuration */
 
 #define ngx_http_mcp_defaults_upstream(loc_conf)                              \
     ((ngx_http_upstream_conf_t *) ((u_char *)                                 \
@@ -248,8 +248,8 @@ ngx_http_mcp_defaults_resolve(ngx_http_core_loc_conf_t *server,
 
 
 /*
- * The location that ngx_http_core_find_location() will find, while locations
- * still stand in the order of the configuration.
+ * Returns the location that ngx_http_core_find_location() will find later.  At
+ * this time locations still stand in the order of the configuration.
  */
 
 static ngx_http_core_loc_conf_t *
@@ -530,7 +530,8 @@ ngx_http_mcp_defaults_fill(ngx_conf_t *cf,
 
 
 /*
- * Many servers that listen only on this machine refuse any Host but its names.
+ * Many servers that listen only on loopback addresses refuse any Host but the
+ * names of these addresses.
  * If all servers of an "upstream" block are on loopback addresses, they get
  * the Host that they would get without the block.  A name of a block that has
  * a dot may be that of a host and is not replaced.
@@ -801,7 +802,7 @@ ngx_http_mcp_defaults_postconfiguration(ngx_conf_t *cf)
     cmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_core_module);
     cscf = cmcf->servers.elts;
 
-    /* targets of the "http" block are not for every server */
+    /* a URI that the "http" block names need not have a location in a server */
 
     for (i = 0; i < cmcf->servers.nelts; i++) {
         dscf = cscf[i]->ctx->srv_conf[ngx_http_mcp_defaults_module.ctx_index];
@@ -822,9 +823,9 @@ ngx_http_mcp_defaults_postconfiguration(ngx_conf_t *cf)
 
 
 /*
- * Whether nothing but files may answer in a location: there is no handler, no
- * "return", "rewrite" or "if", and no "try_files", of which the modules keep a
- * pointer first.
+ * Whether a location can answer only with files: there is no handler, "return",
+ * "rewrite", "if" or "try_files".  The configurations of the rewrite and
+ * try_files modules begin with a pointer, which is NULL without directives.
  */
 
 static ngx_uint_t

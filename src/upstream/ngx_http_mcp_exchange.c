@@ -19,8 +19,8 @@
 #define NGX_HTTP_MCP_EXCHANGE_REST   20
 
 /*
- * ms; TCP keep-alive checks the connection of a response that takes longer;
- * less than the time-outs of upstream modules
+ * ms; if a response takes longer, TCP keep-alive checks its connection.  This
+ * time is less than the default time-outs of upstream modules.
  */
 #define NGX_HTTP_MCP_EXCHANGE_LONG   10000
 
@@ -57,7 +57,7 @@ static void ngx_http_mcp_exchange_release(ngx_http_mcp_exchange_t *x);
 static void ngx_http_mcp_exchange_cleanup(void *data);
 
 
-/* whether the upstream may be silent for x->silence only */
+/* whether the exchange measures the upstream's silence now */
 
 #define ngx_http_mcp_exchange_counts_silence(x)                               \
     ((x)->silence && !(x)->held && !(x)->read_timer && !(x)->ended)
@@ -84,8 +84,9 @@ static struct {
 
 
 /*
- * The URI of an exchange is percent-encoded as it has to go out: an internal
- * one would be taken for decoded and encoded once more.
+ * The URI of an exchange is percent-encoded already.  nginx takes the URI of an
+ * internal request for decoded, and would encode it once more, so the request
+ * is made one that is not internal.
  */
 
 ngx_uint_t
@@ -635,7 +636,7 @@ ngx_http_mcp_exchange_delay(ngx_event_t *ev)
 }
 
 
-/* the delay is over, for the exchange and for the client's response */
+/* ends the delay of the connection, so that the client's response goes on */
 
 static void
 ngx_http_mcp_exchange_delayed(ngx_connection_t *c)

@@ -90,11 +90,14 @@ typedef struct {
                                 ngx_http_mcp_outcome_e outcome);
 } ngx_http_mcp_exchange_handlers_t;
 
-/* bytes; see piece(); also the most that is read of other error bodies */
+/*
+ * Bytes of a body.  Longer JSON objects are given to piece().  Longer bodies of
+ * errors, and longer bodies that are ignored, are not read to their end.
+ */
 #define NGX_HTTP_MCP_WHOLE  65536
 
 
-/* seconds of Retry-After; more counts as this */
+/* seconds; a longer Retry-After counts as this one */
 
 #define NGX_HTTP_MCP_RETRY_AFTER_MAX  3600
 
@@ -132,15 +135,16 @@ struct ngx_http_mcp_exchange_s {
     ngx_http_mcp_exchange_handlers_t  *handlers;
     void                              *data;
 
-    /* debug builds log the fd of what a timer's data points to, and look for
-       it where ngx_connection_t has it: -1 */
+    /* -1; debug builds of nginx take the data of a timer for a connection, and
+       log the fd that they find at this place */
     ngx_socket_t                       fd;
 
     ngx_http_mcp_scope_t              *scope;
     ngx_mcp_zone_t                    *zone;
     ngx_mcp_metric_t                  *metric;      /* NULL: not measured by
                                                        method */
-    ngx_str_t                          name;        /* upstream, for the log */
+    ngx_str_t                          name;        /* name of the upstream, for
+                                                       the log */
     ngx_str_t                          uri;         /* URI of the upstream's
                                                        location */
     ngx_str_t                          args;
@@ -216,8 +220,9 @@ struct ngx_http_mcp_exchange_s {
                                                        main request when the
                                                        delay began */
     ngx_uint_t                         limit_conn;  /* limit_conn_status of the
-                                                       main request then */
-    ngx_http_request_body_t            request_body;  /* of the subrequest */
+                                                       main request when the
+                                                       delay began */
+    ngx_http_request_body_t            request_body;  /* that of "sr" */
     u_char                             length_text[NGX_SIZE_T_LEN];
     ngx_http_post_subrequest_t         post;
     ngx_http_handler_pt                content;     /* content handler of the
@@ -241,8 +246,8 @@ struct ngx_http_mcp_exchange_s {
                                                        */
     ngx_int_t                          rc;          /* result of the subrequest
                                                        */
-    ngx_http_mcp_outcome_e             outcome;     /* for done(), if stop is
-                                                       set */
+    ngx_http_mcp_outcome_e             outcome;     /* outcome for done(), if
+                                                       stop is set */
 
     unsigned                           header:1;    /* the response's header
                                                        came */
@@ -281,7 +286,7 @@ struct ngx_http_mcp_exchange_s {
     unsigned                           stop:1;      /* event is posted to end
                                                        the exchange early */
     unsigned                           done:1;      /* done() was called, or r
-                                                       died */
+                                                       was freed */
 };
 
 
@@ -330,14 +335,15 @@ void ngx_http_mcp_exchange_pause(ngx_http_mcp_exchange_t *x);
 void ngx_http_mcp_exchange_resume(ngx_http_mcp_exchange_t *x);
 
 /*
- * To be called in the preaccess phase of each subrequest.  1: it is one of an
- * exchange, or inside one, and has come to a location.
+ * To be called in the preaccess phase of each subrequest.  1: the subrequest is
+ * that of an exchange, or inside it, and has come to a location.
  */
 ngx_uint_t ngx_http_mcp_exchange_preaccess(ngx_http_request_t *sr);
 
 /*
  * Filters, which the module installs.  They process responses of exchanges.
- * NGX_DECLINED: the response is another one and goes to the next filter.
+ * NGX_DECLINED: the response is not one of an exchange, and goes to the next
+ * filter.
  */
 ngx_int_t ngx_http_mcp_exchange_header_filter(ngx_http_request_t *r);
 ngx_int_t ngx_http_mcp_exchange_body_filter(ngx_http_request_t *r,

@@ -10,7 +10,7 @@
 #include "ngx_http_mcp_capture.h"
 
 
-/* bytes; most exchanges need no second block */
+/* bytes of a pool's first block; most exchanges need no second one */
 #define NGX_HTTP_MCP_EXCHANGE_POOL  8160
 
 /* pools that a worker keeps for later exchanges */

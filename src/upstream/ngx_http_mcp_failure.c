@@ -586,7 +586,7 @@ ngx_http_mcp_failure_sent(ngx_http_mcp_exchange_t *x, const char *name)
 }
 
 
-/* returns the beginning of what the upstream sent, as a response or not */
+/* returns the first bytes that the upstream sent, whether HTTP or not */
 
 static ngx_str_t
 ngx_http_mcp_failure_got(ngx_http_mcp_exchange_t *x)

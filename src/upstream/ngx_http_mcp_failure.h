@@ -45,7 +45,7 @@ ngx_int_t ngx_http_mcp_failure(ngx_http_mcp_exchange_t *x,
     ngx_http_mcp_outcome_e outcome, ngx_str_t *answer, ngx_pool_t *pool,
     ngx_http_mcp_failure_t *failure);
 
-/* sets *why to the sentence alone; NGX_OK or NGX_ERROR */
+/* sets *why to the failure's sentence for the client; NGX_OK or NGX_ERROR */
 ngx_int_t ngx_http_mcp_failure_why(ngx_http_mcp_exchange_t *x,
     ngx_http_mcp_outcome_e outcome, ngx_str_t *answer, ngx_pool_t *pool,
     ngx_str_t *why);
@@ -53,7 +53,7 @@ ngx_int_t ngx_http_mcp_failure_why(ngx_http_mcp_exchange_t *x,
 /* whether nginx answered by itself, and nothing went to a server */
 ngx_uint_t ngx_http_mcp_failure_here(ngx_http_mcp_exchange_t *x);
 
-/* logs the failure in one line; method: of the request without an answer */
+/* logs the failure in one line; method: that of the request that failed */
 void ngx_http_mcp_failure_log(ngx_http_mcp_exchange_t *x, ngx_uint_t level,
     ngx_http_mcp_upstream_t *u, ngx_str_t *method,
     ngx_http_mcp_failure_t *failure);

@@ -17,7 +17,7 @@
 #include "ngx_http_mcp_upstream_request.h"
 
 
-/* ms; of several upstreams, those that take longer are not waited for */
+/* ms; if there are several upstreams, requests that take longer are aborted */
 #define NGX_HTTP_MCP_FANOUT_TIME  5000
 
 
@@ -63,8 +63,8 @@ struct ngx_http_mcp_fanout_s {
 ngx_http_mcp_fanout_t *ngx_http_mcp_fanout_create(ngx_http_request_t *r);
 
 /*
- * NGX_OK: done() will be called; NGX_DECLINED: no upstream gets the message;
- * NGX_ERROR: the message could not be sent.
+ * Sends the message.  NGX_OK: done() will be called; NGX_DECLINED: no upstream
+ * gets the message; NGX_ERROR: the message could not be sent.
  */
 ngx_int_t ngx_http_mcp_fanout_start(ngx_http_mcp_fanout_t *fanout,
     ngx_http_mcp_router_t *router);

@@ -200,7 +200,7 @@ ngx_http_mcp_headers_build(ngx_http_mcp_exchange_t *x, ngx_http_request_t *sr)
 
 /*
  * nginx has made room for 20 headers of the response, which seldom has half as
- * many: those of the request get a half.
+ * many, so the headers of the request get half of this room.
  */
 
 static void
@@ -322,7 +322,7 @@ ngx_http_mcp_headers_content(ngx_http_mcp_exchange_t *x,
 }
 
 
-/* a header that is left out if it is empty */
+/* adds a header, unless its value is empty */
 
 static ngx_int_t
 ngx_http_mcp_headers_value(ngx_list_t *headers, ngx_table_elt_t *name,
@@ -511,7 +511,7 @@ ngx_http_mcp_headers_collect(ngx_http_mcp_exchange_t *x,
     }
 
     /*
-     * "proxy_hide_header" hides a header from clients, but not from the module
+     * "proxy_hide_header" hides a header from clients, but not from the module.
      */
 
     ngx_http_mcp_header_iter_init(&iter, &sr->upstream->headers_in.headers);

@@ -30,7 +30,7 @@ typedef struct {
     ngx_str_t                 params;       /* raw object, or empty */
     ngx_str_t                 answer;       /* raw result, or empty */
 
-    ngx_str_t                 id;           /* for the code that asks the
+    ngx_str_t                 id;           /* id for the code that asks the
                                                client */
 } ngx_http_mcp_input_request_t;
 
@@ -43,7 +43,7 @@ struct ngx_http_mcp_input_s {
 };
 
 
-/* the round that was given to ureq->input() has all its answers: goes on */
+/* continues ureq: the round that ureq->input() got has all its answers */
 void ngx_http_mcp_upstream_request_answered(
     ngx_http_mcp_upstream_request_t *ureq);
 

@@ -51,8 +51,9 @@ struct ngx_http_mcp_handshake_s {
     unsigned                   initialized:1;
     unsigned                   newer:1;      /* the upstream wants a newer
                                                 revision */
-    unsigned                   unresponsive:1;  /* the upstream gets no further
-                                                requests */
+    unsigned                   unresponsive:1;  /* the upstream did not
+                                                   answer: no further requests
+                                                   are sent */
 };
 
 
@@ -610,7 +611,8 @@ ngx_http_mcp_legacy_initialize_done(ngx_http_mcp_upstream_request_t *ureq,
 
 
 /*
- * The module's own initialize may have taken the only session of the upstream.
+ * Logs that the upstream refuses a client's initialize: the module's own one
+ * may have taken the only session of the upstream.
  */
 
 static void
@@ -698,8 +700,8 @@ ngx_http_mcp_legacy_lost(ngx_http_mcp_upstream_request_t *ureq,
     case 410:
 
         /*
-         * 410 may also mean that the upstream has dropped the event to resume
-         * after
+         * With Last-Event-ID, 410 may also mean that the upstream has dropped
+         * the event with this id.
          */
 
         return ureq->x->last_event_id.len ? NGX_HTTP_MCP_KEPT
@@ -720,7 +722,7 @@ ngx_http_mcp_legacy_lost(ngx_http_mcp_upstream_request_t *ureq,
 /*
  * Many servers say that they have lost a session with another status than 404,
  * also with 200, in an error or a plain text.  An error of a tool may be about
- * sessions of its own, so codes and words have to be those of transports.
+ * sessions of its own, so only codes and words that transports use count.
  */
 
 static ngx_uint_t

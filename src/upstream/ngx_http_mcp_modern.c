@@ -15,11 +15,10 @@
 #include "ngx_mcp_id.h"
 
 
-/*
- * rounds of input for one request, at most; ms before a request is sent again
- * if a round asks the client for nothing
- */
+/* rounds in which the upstream may ask for input for one request, at most */
 #define NGX_HTTP_MCP_MODERN_ROUNDS  8
+
+/* ms; pause before a request is sent again if a round asked for nothing */
 #define NGX_HTTP_MCP_MODERN_PAUSE   250
 
 /* pages of a list of tools that are read, at most */
@@ -29,7 +28,7 @@
 /* the log level of a client that has set none */
 #define NGX_HTTP_MCP_MODERN_LEVEL  NGX_MCP_LEVEL_INFO
 
-/* data of one upstream request, made by open() */
+/* data of this manner for one upstream request; ngx_http_mcp_modern_open() */
 
 typedef struct {
     ngx_str_t                 envelope;     /* members of params._meta, raw */
@@ -53,15 +52,15 @@ typedef struct {
     ngx_str_t                 cursor;       /* raw cursor of the next page of
                                                the list, or empty */
     ngx_uint_t                pages;
-    unsigned                  listed:1;     /* the member tool is valid */
+    unsigned                  listed:1;     /* "tool" was looked up */
     unsigned                  stale:1;      /* the list has to be read, even if
                                                it is known */
     unsigned                  fetched:1;    /* the list was read, or is being
                                                read */
     unsigned                  whole:1;      /* all pages that were asked for
                                                have been read */
-    unsigned                  emptied:1;    /* an empty cursor was used for a
-                                               page */
+    unsigned                  emptied:1;    /* a page was asked for with an
+                                               empty cursor */
     unsigned                  again:1;      /* the upstream refused headers: the
                                                list is read again, and then the
                                                message is sent again */
@@ -151,8 +150,8 @@ static void ngx_http_mcp_modern_probed(ngx_http_mcp_probe_t *probe,
 
 
 /*
- * An MCP server of revision 2026-07-28: it keeps nothing between requests, each
- * of which says who the client is and what it can do.
+ * The manner of MCP servers of revision 2026-07-28.  Such a server keeps
+ * nothing between requests: each request names the client and its capabilities.
  */
 
 ngx_http_mcp_manner_t  ngx_http_mcp_modern = {
@@ -452,7 +451,10 @@ ngx_http_mcp_modern_list_message(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
 
     cursor = ngx_mcp_json_get(&result, "nextCursor");
 
-    /* an empty cursor may mean the end of the list; the second one does */
+    /*
+     * The first empty cursor may lead to another page; a second one means the
+     * end of the list.
+     */
 
     if (cursor.len == 2) {
 
@@ -470,8 +472,9 @@ ngx_http_mcp_modern_list_message(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
 
 
 /*
- * If the list cannot be read, the call is sent without such headers.  A refusal
- * of one client (401, 403) tells nothing about the tools of other clients.
+ * If the list cannot be read, the call is sent without headers that repeat its
+ * arguments.  A refusal of one client (401, 403) tells nothing about the tools
+ * of other clients.
  */
 
 static void
@@ -606,8 +609,9 @@ ngx_http_mcp_modern_params(ngx_http_mcp_upstream_request_t *ureq,
 
 
 /*
- * Adds a header; the upstream chose the name, which may not be that of a
- * header.
+ * Adds a header Mcp-Param-NAME with the value of an argument.  The upstream
+ * chose the name; if it has characters that a header's name may not have, the
+ * header is left out.
  */
 
 static ngx_int_t
@@ -695,7 +699,7 @@ ngx_http_mcp_modern_listen(ngx_http_mcp_upstream_request_t *ureq)
 }
 
 
-/* adds the headers that repeat members of the message, which is scanned */
+/* adds the headers that repeat members of the message (json: its scan) */
 
 static ngx_int_t
 ngx_http_mcp_modern_headers(ngx_http_mcp_upstream_request_t *ureq,
@@ -743,7 +747,7 @@ ngx_http_mcp_modern_headers(ngx_http_mcp_upstream_request_t *ureq,
 }
 
 
-/* adds a header, with its value encoded if it cannot stand there as it is */
+/* adds a header; a value that headers may not have is encoded in base64 */
 
 static ngx_int_t
 ngx_http_mcp_modern_header(ngx_http_mcp_exchange_t *x, ngx_str_t *name,
@@ -793,7 +797,7 @@ ngx_http_mcp_modern_plain(ngx_str_t *value)
         }
     }
 
-    /* the upstream would decode a plain value of this form */
+    /* the upstream would decode a plain value of the form "=?base64?...?=" */
 
     return value->len < sizeof("=?base64?") - 1 + 2
            || ngx_strncmp(p, "=?base64?", sizeof("=?base64?") - 1) != 0
@@ -919,7 +923,7 @@ ngx_http_mcp_modern_hint(ngx_http_mcp_upstream_request_t *ureq,
 }
 
 
-/* gives the answer to a request that was sent again the client's id */
+/* puts the client's id into the answer to a request that was sent again */
 
 static ngx_int_t
 ngx_http_mcp_modern_own_id(ngx_http_mcp_upstream_request_t *ureq,
@@ -1081,8 +1085,7 @@ ngx_http_mcp_modern_round(ngx_http_mcp_upstream_request_t *ureq,
 }
 
 
-/* replaces what the upstream said, with the reason for the log and the client
-   */
+/* replaces the upstream's message by an error with this reason, and logs it */
 
 static ngx_int_t
 ngx_http_mcp_modern_failed(ngx_http_mcp_upstream_request_t *ureq,
@@ -1103,8 +1106,9 @@ ngx_http_mcp_modern_failed(ngx_http_mcp_upstream_request_t *ureq,
 
 
 /*
- * Replaces what the upstream said by an error; tool: for a call of a tool by a
- * result that tells of the error.  message: decoded.
+ * Replaces the upstream's message by an error with this code and this (decoded)
+ * message.  tool: the answer to a call of a tool is replaced by a result with
+ * isError instead.
  */
 
 static ngx_int_t
@@ -1190,8 +1194,8 @@ ngx_http_mcp_modern_done(ngx_http_mcp_upstream_request_t *ureq,
     }
 
     /*
-     * The upstream has answered the request with the client's id, so that the
-     * next one needs another id.
+     * The upstream has answered the request with the client's id, so the
+     * request needs another id when it is sent again.
      */
 
     own->id.data = p;
@@ -1210,7 +1214,7 @@ ngx_http_mcp_modern_done(ngx_http_mcp_upstream_request_t *ureq,
         return NGX_AGAIN;
     }
 
-    /* no client can be asked */
+    /* the client cannot be asked for input */
 
     id = own->client_id;
 
@@ -1347,7 +1351,7 @@ ngx_http_mcp_modern_acknowledged(ngx_http_mcp_upstream_request_t *ureq,
         return NGX_DECLINED;
     }
 
-    /* the reader looks at ureq->acknowledged while the stream is open */
+    /* the reader uses ureq->acknowledged as long as the stream is open */
 
     if (ngx_http_mcp_string_copy(ureq->r->pool, &ureq->acknowledged,
                                  &ureq->acknowledged)
@@ -1433,7 +1437,7 @@ ngx_http_mcp_modern_error(ngx_http_mcp_upstream_request_t *ureq,
         && own->method == NGX_MCP_METHOD_TOOLS_CALL)
     {
         /*
-         * The tool may need other headers than those of the list that is known.
+         * The headers were made by a list of tools that may be out of date.
          */
 
         own->again = 1;
@@ -1446,7 +1450,7 @@ ngx_http_mcp_modern_error(ngx_http_mcp_upstream_request_t *ureq,
 
     if (code == NGX_MCP_MISSING_CAPABILITY && ureq->principal) {
 
-        /* the client declared its capabilities with the request */
+        /* a client that declares its capabilities knows this error */
 
         return NGX_OK;
     }
@@ -1477,7 +1481,7 @@ ngx_http_mcp_modern_error(ngx_http_mcp_upstream_request_t *ureq,
 }
 
 
-/* the request needs a capability that the client lacks */
+/* replaces an error about a capability that the client lacks */
 
 static ngx_int_t
 ngx_http_mcp_modern_incapable(ngx_http_mcp_upstream_request_t *ureq,
@@ -1670,9 +1674,9 @@ ngx_http_mcp_modern_probe_error(ngx_http_mcp_probe_t *probe, ngx_str_t *code,
 
 
 /*
- * Any server that answers is also probed as a legacy one.  A temporary failure
- * tells nothing about the revision; a server that refuses the headers knows
- * the modern revision.
+ * With protocol=auto a server that answers is also probed as a legacy one.  A
+ * temporary failure tells nothing about the revision.  A server that refuses
+ * the headers knows the modern revision, and is not probed as another kind.
  */
 
 static void

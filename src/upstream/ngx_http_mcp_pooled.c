@@ -14,7 +14,7 @@
 #include "ngx_mcp_splice.h"
 
 
-/* ms between two notes in a record that it is used */
+/* ms between two extensions of a shared session's life by a running request */
 #define NGX_HTTP_MCP_POOLED_TOUCH  (NGX_MCP_SHARED_TIMEOUT / 2)
 
 /*

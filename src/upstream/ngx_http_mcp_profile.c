@@ -197,8 +197,9 @@ ngx_http_mcp_profile_peek(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
 
 
 /*
- * Notes the profile in this worker's record of the upstream, unless another one
- * is expected.
+ * Notes the profile's kind in this worker's record of the upstream, unless
+ * another server may have taken the upstream's place.  If the profile is kept,
+ * this also notes that the upstream is away.
  */
 
 static void
@@ -332,8 +333,8 @@ ngx_http_mcp_profile_doorbell(ngx_mcp_zone_t *zone, uint64_t keys)
 
 
 /*
- * The worker quits gracefully: a probe that no request of its own waits for is
- * left to others, who probe again.
+ * The worker quits gracefully: if none of its requests waits for a profile, its
+ * probes end, and other workers probe again.
  */
 
 void
@@ -430,7 +431,7 @@ failed:
 }
 
 
-/* each request of a probe has a background request, as $mcp_method differs */
+/* each message has a background request of its own, as $mcp_method differs */
 
 ngx_int_t
 ngx_http_mcp_probe_send(ngx_http_mcp_probe_t *probe, ngx_str_t *method,
@@ -452,7 +453,7 @@ ngx_http_mcp_probe_send(ngx_http_mcp_probe_t *probe, ngx_str_t *method,
         return NGX_ERROR;
     }
 
-    /* clients wait for it, in this worker and in others */
+    /* clients of this and other workers wait for the end of the probe */
 
     ngx_http_mcp_background_hold_worker(x->r);
 

@@ -13,8 +13,8 @@
  * (ngx_http_mcp_manner.h).  If the kind of the upstream is not configured,
  * manners are tried one after the other.
  *
- * In functions below, a failure is ignored where nothing is returned; pool is
- * for temporary memory there.
+ * Functions below that return nothing ignore a failure; their pool is for
+ * temporary memory.
  */
 
 #ifndef _NGX_HTTP_MCP_PROFILE_H_INCLUDED_
@@ -79,7 +79,7 @@ void ngx_http_mcp_profile_stale(ngx_http_mcp_upstream_t *u,
 void ngx_http_mcp_profile_away(ngx_http_mcp_upstream_t *u,
     ngx_str_t *tenant, ngx_pool_t *pool);
 
-/* the same, but requests waited in vain for an answer of the upstream */
+/* as ngx_http_mcp_profile_away(), but requests waited in vain for an answer */
 void ngx_http_mcp_profile_silent(ngx_http_mcp_upstream_t *u,
     ngx_str_t *tenant, ngx_pool_t *pool);
 
@@ -88,9 +88,9 @@ void ngx_http_mcp_profile_back(ngx_http_mcp_upstream_t *u,
     ngx_str_t *tenant, ngx_pool_t *pool);
 
 /*
- * The upstream does not behave like its kind.  If its kind is not certain, it
- * is used as one of this revision from now on; else the next call has it
- * probed again.  revision: 0 if not known.
+ * The upstream does not behave like its kind.  If its kind is not certain, the
+ * upstream is used as one of this revision from now on; else the next call has
+ * the upstream probed again.  revision: 0 if not known.
  */
 void ngx_http_mcp_profile_reprobe(ngx_http_mcp_upstream_t *u,
     ngx_str_t *tenant, ngx_uint_t revision, ngx_pool_t *pool);
@@ -123,7 +123,7 @@ struct ngx_http_mcp_probe_s {
     struct ngx_http_mcp_manner_s   *manner;       /* the manner to try now */
     ngx_http_mcp_exchange_t        *x;            /* exchange under way */
     ngx_pool_t                     *pool;
-    ngx_str_t                       key;          /* of the profile */
+    ngx_str_t                       key;          /* key of the profile */
     ngx_str_t                       tenant;
     ngx_str_t                       session;      /* $mcp_session_id */
     u_char                          session_buf[NGX_MCP_UUID_LEN];
@@ -131,8 +131,8 @@ struct ngx_http_mcp_probe_s {
     ngx_str_t                       method;       /* method that was sent last
                                                      */
     ngx_uint_t                      step;         /* step of the manner */
-    ngx_uint_t                      present;      /* bits by step: the upstream
-                                                     has the method */
+    ngx_uint_t                      present;      /* bit n: the upstream has the
+                                                     method of step n */
     ngx_msec_t                      end;          /* time of the end, at the
                                                      latest */
     ngx_str_t                       wrong;        /* fault of the last answer,

@@ -11,15 +11,15 @@
 
 
 /*
- * ms to wait for an upstream whose profile was known before, and for others
- * after the first answer
+ * ms; longest wait for an upstream that has an old profile, and, once any
+ * upstream has answered, for each of the others
  */
 #define NGX_HTTP_MCP_PROFILES_PATIENCE  5000
 
-/* ms; another worker may probe, and this one has to learn the result */
+/* ms; longest wait: the time of a probe and of the news from another worker */
 #define NGX_HTTP_MCP_PROFILES_TIME      (NGX_HTTP_MCP_INITIALIZE_TIME + 5000)
 
-/* ms; between two lines of the log about an upstream that is left out */
+/* ms between two lines of the log about an upstream that is left out */
 #define NGX_HTTP_MCP_PROFILES_LOG       60000
 
 

@@ -486,8 +486,8 @@ ngx_http_mcp_reader_replace_handler(ngx_event_t *ev)
     }
 
     /*
-     * Ends the replaced stream if it is still read, because the messages of two
-     * streams only are compared.
+     * Ends the replaced stream if it is still read, because the messages of no
+     * more than two streams can be compared.
      */
 
     if (reader->overlap.timer_set) {
@@ -732,7 +732,7 @@ ngx_http_mcp_reader_message(ngx_http_mcp_upstream_request_t *ureq,
 
     if (text->len == 0) {
 
-        /* the event has no data, and maybe an id */
+        /* the event has no data, but may have an id */
 
         if (id.len == 0) {
             return;
@@ -1123,7 +1123,7 @@ ngx_http_mcp_reader_tick(ngx_event_t *ev)
 }
 
 
-/* notes in the lease an id that came without an event, as at the beginning */
+/* notes in the lease an id that the upstream sent without data */
 
 static void
 ngx_http_mcp_reader_save_id(ngx_http_mcp_reader_t *reader)
@@ -1185,8 +1185,8 @@ ngx_http_mcp_reader_quit(ngx_mcp_zone_t *zone)
 
 
 /*
- * Lets another worker take over the stream; returns 1 if there is none, so that
- * the reader has ended.
+ * Lets another worker take over the stream.  Returns 1 if the reader has ended,
+ * because it has no lease or no open stream.
  */
 
 static ngx_uint_t

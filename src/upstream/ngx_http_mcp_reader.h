@@ -40,7 +40,7 @@ typedef struct ngx_http_mcp_reader_kind_s  ngx_http_mcp_reader_kind_t;
 /* how a reader ends */
 
 typedef enum {
-    NGX_HTTP_MCP_READER_RELEASED = 0,   /* another worker goes on */
+    NGX_HTTP_MCP_READER_RELEASED = 0,   /* another worker may read on */
     NGX_HTTP_MCP_READER_DROPPED,        /* nobody needs the stream any more */
     NGX_HTTP_MCP_READER_LOST            /* another worker has the lease */
 } ngx_http_mcp_reader_e;
@@ -204,8 +204,9 @@ struct ngx_http_mcp_reader_s {
                                                   last event id */
     unsigned                     replaced:1;   /* a newer worker takes over */
     unsigned                     stays:1;      /* in: no other worker can take
-                                                  over: one that quits reads on
-                                                  while the stream is wanted */
+                                                  over, so a worker that quits
+                                                  reads on while the stream is
+                                                  wanted */
 
     /* private */
     ngx_queue_t                  queue;
@@ -220,8 +221,8 @@ struct ngx_http_mcp_reader_s {
                                                opened */
     ngx_event_t                  tick;
     ngx_event_t                  retry;
-    ngx_event_t                  takeover;  /* timer that keeps a quitting
-                                               worker */
+    ngx_event_t                  takeover;  /* timer that ends the reader of a
+                                               worker that quits */
 
     /* a new stream replaces the present one */
     ngx_http_mcp_upstream_request_t  *next;    /* request that opens the new
@@ -236,7 +237,7 @@ struct ngx_http_mcp_reader_s {
     ngx_http_mcp_reader_repeat_t *repeats;     /* messages that were received in
                                                   the overlap */
     ngx_uint_t                   nrepeats;     /* number of repeats */
-    u_char                       id_buf[NGX_MCP_LEASE_ID_MAX];  /* of id */
+    u_char                       id_buf[NGX_MCP_LEASE_ID_MAX];  /* id's bytes */
     unsigned                     leased:1;     /* the reader has a lease */
     unsigned                     lease_lost:1;  /* another worker has the lease,
                                                    and the reader will end */
@@ -306,7 +307,10 @@ void ngx_http_mcp_reader_check_lease(ngx_http_mcp_reader_t *reader);
  */
 void ngx_http_mcp_reader_end(ngx_http_mcp_reader_t *reader, ngx_uint_t how);
 
-/* the worker quits gracefully: ends readers, or waits for another worker */
+/*
+ * The worker quits gracefully: each reader ends, or reads on until another
+ * worker reads the stream.
+ */
 void ngx_http_mcp_reader_quit(ngx_mcp_zone_t *zone);
 
 

@@ -49,7 +49,7 @@ ngx_http_mcp_server_request_declared(ngx_str_t *capabilities,
 
         } else if (url.len) {
 
-            /* without any mode, forms are meant */
+            /* a client with "url" has forms only if it also names "form" */
 
             value = ngx_mcp_json_get(&value, "form");
         }
@@ -189,7 +189,7 @@ ngx_http_mcp_server_request_open(ngx_mcp_zone_t *zone,
 
 /*
  * NGX_OK if the caller's client declared the capability for this server
- * request, in initialize or, without a session, in its own request
+ * request, in initialize or, without a session, in its own request.
  */
 
 static ngx_int_t

@@ -60,8 +60,8 @@ void ngx_http_mcp_server_request_reply(ngx_http_mcp_upstream_request_t *ureq,
     const char *what);
 
 /*
- * Ends the server request with this id of the upstream, with an error: it
- * could not be stored for the client.
+ * Answers the server request with this id of the upstream with an error,
+ * because the request could not be stored for the client, and ends it.
  */
 void ngx_http_mcp_server_request_unsaid(ngx_http_mcp_upstream_request_t *ureq,
     ngx_mcp_caller_t *caller, ngx_http_mcp_audience_t *audience,

@@ -27,8 +27,8 @@ ngx_http_variable_value_t *ngx_http_mcp_stored_variables(
     ngx_http_request_t *r);
 
 /*
- * The same for a subrequest that computes all others by itself, with those of
- * r that would differ there, such as $request_id.
+ * Such an array for a subrequest of r.  It also has variables of r that would
+ * get other values in a subrequest, such as $request_id.
  */
 ngx_http_variable_value_t *ngx_http_mcp_handed_variables(
     ngx_http_request_t *r);

@@ -15,13 +15,14 @@
 #define NGX_HTTP_MCP_TOOLS_TENANTS  64
 #define NGX_HTTP_MCP_TOOLS_MAX      10000
 
-/* ms; a tool that is not in a list may be in the next one */
+/* ms; an older list is read again if a called tool is not in it */
 #define NGX_HTTP_MCP_TOOLS_AGE      10000
 
 
 typedef struct {
-    uint64_t                  name;         /* hash */
-    ngx_str_t                 raw;          /* empty: it has no headers */
+    uint64_t                  name;         /* hash of the tool's name */
+    ngx_str_t                 raw;          /* entry of the list; empty: no
+                                               headers are needed */
 } ngx_http_mcp_tool_t;
 
 
@@ -32,7 +33,8 @@ struct ngx_http_mcp_tools_s {
     ngx_pool_t               *pool;
     ngx_str_t                 tenant;
     ngx_msec_t                made;
-    ngx_array_t               array;        /* ngx_http_mcp_tool_t, by name */
+    ngx_array_t               array;        /* ngx_http_mcp_tool_t, in the
+                                               order of their names' hashes */
 };
 
 

@@ -282,9 +282,10 @@ ngx_http_mcp_upstream_in_session(ngx_http_mcp_exchange_t *x, ngx_str_t *id,
 
 
 /*
- * First all variables are computed as they are, so that a "map" finds what it
- * is to find and nothing encoded is cached; then again from these, with what
- * stands in the URI itself encoded.
+ * The URI is computed twice.  The first time, variables have plain values, so
+ * that a "map" looks up a plain value and no encoded value is cached.  The
+ * second time, these values are used again, and variables of the scope that
+ * stand in the URI itself are percent-encoded.
  */
 
 static ngx_int_t

@@ -58,15 +58,16 @@ typedef struct {
     ngx_http_mcp_health_t             health;
     ngx_uint_t                        used;     /* worker->used at the last use
                                                    */
-    size_t                            len;      /* of the tenant's name */
+    size_t                            len;      /* length of "tenant" */
     u_char                            tenant[NGX_HTTP_MCP_UPSTREAM_TENANT];
 } ngx_http_mcp_upstream_tenant_t;
 
 typedef struct {
     ngx_http_mcp_upstream_tenant_t    tenants[NGX_HTTP_MCP_UPSTREAM_TENANTS];
     ngx_uint_t                        used;     /* number of uses of places */
-    ngx_http_mcp_health_t             health;   /* of the tenants whose names
-                                                   are too long for a place */
+    ngx_http_mcp_health_t             health;   /* health for the tenants whose
+                                                   names are too long for a
+                                                   place */
     ngx_msec_t                        refusal_logged;  /* time at which the log
                                                       said that the upstream
                                                       refused a client's
@@ -105,15 +106,16 @@ struct ngx_http_mcp_upstream_s {
                                                    changed */
     ngx_flag_t                        bare;     /* prefix=none */
     ngx_flag_t                        listen;
-    ngx_flag_t                        probe;    /* the module may probe it;
-                                                   else only clients send
-                                                   requests */
+    ngx_flag_t                        probe;    /* the module may probe the
+                                                   upstream; else only clients
+                                                   send requests */
 
     uint32_t                          hash;     /* hash of the name; not 0 */
     ngx_mcp_zone_t                   *zone;
     ngx_str_t                         endpoint;
-    ngx_http_conf_ctx_t              *conf_ctx; /* of the endpoint */
-    uint64_t                          epoch;    /* of the configuration */
+    ngx_http_conf_ctx_t              *conf_ctx; /* contexts of the endpoint */
+    uint64_t                          epoch;    /* epoch of the configuration
+                                                   */
     ngx_msec_t                        timeout;  /* longest silence of an
                                                    exchange, ms; 0: any */
     ngx_msec_t                        silence;  /* longest silence of an

@@ -17,8 +17,8 @@
 
 
 /*
- * equal updates of a resource for a session, held back for
- * NGX_MCP_INTEREST_PAIR ms
+ * Equal updates of a resource for a session, which are held back for
+ * NGX_MCP_INTEREST_PAIR ms.
  */
 
 typedef struct {
@@ -156,8 +156,7 @@ ngx_http_mcp_upstream_message_duplicate(ngx_http_mcp_upstream_request_t *ureq,
 
     if (change) {
 
-        /* a shared upstream session, if there is one, gets the change as well
-           */
+        /* the shared upstream session, if there is one, gets the change, too */
 
         if (ngx_mcp_list_signal_session(u->zone, caller->session, &u->name,
                                         change->kinds, !u->listen))

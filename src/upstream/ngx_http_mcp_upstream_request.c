@@ -14,7 +14,10 @@
 
 #define NGX_HTTP_MCP_RESUMES         16
 
-/* ms */
+/*
+ * ms; default and longest pause before a stream is resumed; longest wait for
+ * another request
+ */
 #define NGX_HTTP_MCP_RESUME                 1000
 #define NGX_HTTP_MCP_RESUME_MAX             30000
 #define NGX_HTTP_MCP_UPSTREAM_REQUEST_WAIT  3600000
@@ -816,7 +819,7 @@ ngx_http_mcp_upstream_request_stopped(ngx_http_mcp_upstream_request_t *ureq)
 
     if (ureq->aborted) {
 
-        /* the unfinished session is ended; a request that waits makes one */
+        /* ends the unfinished session; a request that waits makes a new one */
 
         if (ureq->manner->end) {
             (void) ureq->manner->end(ureq);

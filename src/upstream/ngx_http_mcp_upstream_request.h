@@ -57,7 +57,7 @@ struct ngx_http_mcp_upstream_request_s {
                                                      upstream session; raw, or
                                                      empty */
 
-    /* what a client without a session says with each request */
+    /* data that a client without a session sends with each request */
     ngx_str_t                         client;     /* raw clientInfo */
     ngx_uint_t                        level;      /* log level */
 
@@ -106,10 +106,10 @@ struct ngx_http_mcp_upstream_request_s {
                                                      stream once; no body */
     ngx_str_t                         last_event_id;  /* Last-Event-ID of the
                                                      GET, or empty */
-    ngx_uint_t                        serial;     /* of the upstream session
-                                                     that last_event_id or
-                                                     existing is about; 0: any
-                                                     */
+    ngx_uint_t                        serial;     /* serial of the upstream
+                                                     session that last_event_id
+                                                     or existing is about; 0:
+                                                     any */
     unsigned                          answered:1; /* set by message() when it
                                                      has received the answer */
 
@@ -222,7 +222,8 @@ struct ngx_http_mcp_upstream_request_s {
                                                      called once more before r
                                                      is freed */
     unsigned                          healed:1;   /* the request was begun
-                                                     again, or must not be */
+                                                     again, or must not be begun
+                                                     again */
     unsigned                          lost:1;     /* the upstream has lost the
                                                      session of open() */
     unsigned                          newer:1;    /* the upstream now is of a
@@ -233,8 +234,9 @@ struct ngx_http_mcp_upstream_request_s {
     unsigned                          asking:1;   /* the request waits for input
                                                      of the client */
     unsigned                          received:1; /* a message was received */
-    unsigned                          examined:1; /* the first message was asked
-                                                     whether it sets "lost" */
+    unsigned                          examined:1; /* the first message was
+                                                     checked for the loss of the
+                                                     session */
     unsigned                          unsure:1;   /* the upstream may be of
                                                      another kind now, because
                                                      it did not answer last */

@@ -64,7 +64,7 @@ typedef struct {
 /* makes the queues of a worker that starts; NGX_OK or NGX_ERROR */
 ngx_int_t ngx_http_mcp_waiter_init(ngx_mcp_zone_t *zone);
 
-/* waits for at most this time, ms; 0: without limit */
+/* starts to wait, for at most this time, ms; 0: without limit */
 void ngx_http_mcp_waiter_start(ngx_http_mcp_waiter_t *w, ngx_mcp_zone_t *zone,
     ngx_uint_t kind, ngx_msec_t time);
 
