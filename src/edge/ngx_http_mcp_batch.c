@@ -38,9 +38,9 @@ struct ngx_http_mcp_batch_s {
                                                pass */
     ngx_uint_t                  next;       /* element to be started next */
     ngx_uint_t                  requests;   /* requests started so far */
-    ngx_uint_t                  running;    /* calls that have not ended, and
-                                               functions that must not see the
-                                               batch end */
+    ngx_uint_t                  running;    /* number of calls that have not
+                                               ended, and of functions during
+                                               which the batch must not end */
     size_t                      size;       /* bytes of all answers so far */
     ngx_event_t                 turn;       /* starts further elements */
     const char                 *refused;    /* why the batch is refused, or
@@ -57,9 +57,10 @@ struct ngx_http_mcp_batch_s {
     ngx_http_variable_value_t  *stored;     /* values of the variables that the
                                                rules stored for the first
                                                element */
-    ngx_str_t                   tenant;     /* these three: of the first
-                                               element, to compare others
-                                               with */
+    ngx_str_t                   tenant;     /* tenant, identity and list key
+                                               of the first element; all
+                                               other elements must have the
+                                               same ones */
     ngx_str_t                   identity;
     ngx_str_t                   list_key;
 
@@ -262,8 +263,8 @@ ngx_http_mcp_batch_requests(ngx_http_mcp_batch_t *batch)
 
 /*
  * Runs when nginx's limits and access rules have let an element pass, and lets
- * them run again for the next one: they check each element as a request of its
- * own before any element is started.  If they refuse one, they refuse the
+ * them run again for the next element: they check each element as a request of
+ * its own before any element is started.  If they refuse one, they refuse the
  * whole batch.
  */
 
@@ -486,7 +487,10 @@ ngx_http_mcp_batch(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 }
 
 
-/* answers that the module makes take time: other clients get turns between */
+/*
+ * Starts elements.  Answers that the module makes at once take time: after some
+ * ms other clients get their turn.
+ */
 
 static void
 ngx_http_mcp_batch_run(ngx_http_mcp_batch_t *batch)
@@ -615,7 +619,7 @@ ngx_http_mcp_batch_start(ngx_http_mcp_batch_t *batch, ngx_uint_t n)
 
     if (batch->left) {
 
-        /* the caller looks whether the batch has ended */
+        /* the caller of this function checks whether the batch ends */
 
         batch->running++;
         ngx_http_mcp_call_client_left(call);
@@ -686,7 +690,7 @@ ngx_http_mcp_batch_call_answer(ngx_http_mcp_call_t *call, ngx_str_t *text)
 }
 
 
-/* takes an answer; all are kept in memory until the last one is there */
+/* takes an answer; all answers stay in memory until the last one is there */
 
 static void
 ngx_http_mcp_batch_answer(ngx_http_mcp_batch_t *batch, ngx_uint_t n,

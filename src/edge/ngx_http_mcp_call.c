@@ -21,7 +21,10 @@
 
 #define NGX_HTTP_MCP_KEPT_SHARE  8
 
-/* a search for a call to cancel passes over so many whose clients came back */
+/*
+ * The most calls that a search for a call to cancel passes over, as their
+ * clients came back
+ */
 #define NGX_HTTP_MCP_KEPT_READ   8
 
 
@@ -807,7 +810,7 @@ ngx_http_mcp_call_reply(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
 }
 
 
-/* sets the text of an answer for a batch or stream; empty: there is none */
+/* sets *text to the answer for a batch or stream; empty: there is no answer */
 
 static void
 ngx_http_mcp_call_text(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply,
@@ -831,7 +834,7 @@ ngx_http_mcp_call_text(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply,
 }
 
 
-/* sends an answer that is alone in its response */
+/* sends an answer outside of batches and streams */
 
 static void
 ngx_http_mcp_call_respond(ngx_http_mcp_call_t *call,
@@ -894,8 +897,8 @@ ngx_http_mcp_call_open_json(ngx_http_mcp_call_t *call)
 
 
 /*
- * NGX_OK: all that was written of the answer is sent; NGX_ERROR: nothing can be
- * sent to the client any more
+ * The handler of ngx_http_mcp_output_start().  rc NGX_OK: all that was written
+ * of the answer is sent; NGX_ERROR: nothing can be sent to the client any more.
  */
 
 static void
@@ -1044,7 +1047,7 @@ ngx_http_mcp_call_large(ngx_http_mcp_call_t *call, ngx_str_t *text,
         ngx_http_mcp_call_room(call, 0);
     }
 
-    /* not in r->pool, which frees nothing before the request ends */
+    /* the memory is not of r->pool, which is freed only with the request */
 
     large = ngx_alloc(sizeof(ngx_http_mcp_large_t), call->r->connection->log);
     if (large == NULL) {
@@ -1190,7 +1193,7 @@ ngx_http_mcp_call_open_stream(ngx_http_mcp_call_t *call)
         (void) call->answerer->headers(call);
     }
 
-    /* a parked call keeps its connection, which must not be used again */
+    /* a parked call keeps its connection: no further request may come */
 
     if (ngx_http_mcp_call_park_ready(call)) {
         call->r->keepalive = 0;
@@ -1311,7 +1314,7 @@ ngx_http_mcp_call_test_client(ngx_http_request_t *r)
 void
 ngx_http_mcp_call_write_failed(ngx_http_mcp_call_t *call)
 {
-    /* "error" would end the exchange */
+    /* c->error would end the exchange with the upstream */
 
     call->r->connection->error = 0;
     call->left = 1;
@@ -1405,7 +1408,7 @@ ngx_http_mcp_call_keep_running(ngx_http_mcp_call_t *call)
             return;
         }
 
-        /* its client came back for the answer: it goes last */
+        /* the client came back: its call moves to the end of the queue */
 
         ngx_queue_remove(&oldest->kept_queue);
         ngx_queue_insert_tail(&calls->kept, &oldest->kept_queue);
@@ -1452,7 +1455,7 @@ ngx_http_mcp_call_kept_key(ngx_http_mcp_call_t *call)
 }
 
 
-/* returns the oldest call with the key of "call"; *n: the number of them */
+/* returns the oldest call with the key of "call"; *n: number of these calls */
 
 static ngx_http_mcp_call_t *
 ngx_http_mcp_call_kept_oldest(ngx_http_mcp_call_t *call, ngx_uint_t *n)

@@ -165,7 +165,8 @@ struct ngx_http_mcp_call_s {
 
     ngx_http_mcp_batch_t       *batch;        /* batch that has the message as
                                                  an element, or NULL */
-    ngx_uint_t                  index;        /* of the element in the batch */
+    ngx_uint_t                  index;        /* index of the element in the
+                                                 batch */
     ngx_http_mcp_call_batch_t  *batch_handlers;
 
     ngx_http_mcp_answerer_t    *answerer;
@@ -174,24 +175,26 @@ struct ngx_http_mcp_call_s {
     ngx_uint_t                  state;        /* ngx_http_mcp_call_state_e */
     ngx_uint_t                  reason;       /* ..._reason_e */
     ngx_uint_t                  response;     /* ..._response_e */
-    ngx_int_t                   rc;           /* with which the request is
-                                                 finalized, once the response is
+    ngx_int_t                   rc;           /* result with which r is
+                                                 finalized once the response is
                                                  sent */
 
-    ngx_mcp_call_t              record;       /* of the call in the zone;
+    ngx_mcp_call_t              record;       /* the call in the zone;
                                                  record.local is the number of
-                                                 the call in this worker, 0:
-                                                 none */
+                                                 the call in this worker; 0: it
+                                                 has no number */
     ngx_event_t                 after;        /* timer of mcp_stream_after */
-    ngx_str_t                   uri;          /* subscription that this call
-                                                 made, or seeks an upstream for;
-                                                 it ends if the call fails; or
+    ngx_str_t                   uri;          /* URI of the subscription that
+                                                 this call made, or seeks an
+                                                 upstream for: the subscription
+                                                 ends if the call fails; or
                                                  empty */
     ngx_http_mcp_call_input_t  *input;        /* input of the client that the
                                                  upstream waits for, or NULL */
-    ngx_http_mcp_call_park_t   *park;         /* if a client without a session
-                                                 may be asked for input during
-                                                 the call, else NULL */
+    ngx_http_mcp_call_park_t   *park;         /* exclusive session, if a client
+                                                 without a session may be asked
+                                                 for input during the call; else
+                                                 NULL */
     ngx_http_mcp_call_line_t   *line;         /* line that the call reads, or
                                                  NULL */
 
@@ -238,8 +241,9 @@ typedef struct {
                                                  holds the number of the next
                                                  free entry, shifted, with bit 0
                                                  set */
-    uintptr_t                   free;         /* number of the first free entry,
-                                                 or size */
+    uintptr_t                   free;         /* number of the first free
+                                                 entry; equal to "size": none
+                                                 is free */
     ngx_uint_t                  size;         /* entries of table */
 
     ngx_queue_t                 kept;         /* running calls whose clients
@@ -354,9 +358,9 @@ ngx_int_t ngx_http_mcp_call_route(ngx_http_mcp_call_t *call,
 ngx_int_t ngx_http_mcp_call_body(ngx_http_mcp_call_t *call, ngx_str_t *body);
 
 /*
- * Answers a list of several upstreams, or of one with a prefix: gathers it
- * from all of them, in the client's own upstream sessions.  Returns as start()
- * does; NGX_DECLINED: the call asks for no list, or there is only one
+ * Answers a list of several upstreams, or of one with a prefix: gathers the
+ * list from all of them, in the client's own upstream sessions.  Returns as
+ * start() does; NGX_DECLINED: the call asks for no list, or there is only one
  * upstream, without a prefix.
  */
 ngx_int_t ngx_http_mcp_call_gather(ngx_http_mcp_call_t *call,
@@ -384,9 +388,9 @@ void ngx_http_mcp_list_passed(ngx_http_mcp_call_t *call,
     ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *result);
 
 /*
- * Makes the reply of the page of a list that the call asks for, without what
- * the caller may not see; list: kind, version, text and pages count.  NGX_OK or
- * NGX_ERROR (no memory).
+ * Makes the reply of the page of a list that the call asks for, without entries
+ * that the caller may not see.  Of *list, the members kind, version, text and
+ * pages are read.  NGX_OK or NGX_ERROR (no memory).
  */
 ngx_int_t ngx_http_mcp_call_list_page(ngx_http_mcp_call_t *call,
     ngx_http_mcp_list_copy_t *list, ngx_http_mcp_reply_t *reply);
@@ -426,7 +430,7 @@ ngx_int_t ngx_http_mcp_call_elsewhere(ngx_http_mcp_call_t *call,
 /* for answerers */
 
 /*
- * Lets the call begin to run: limits apply, and other workers know it.
+ * Lets the call begin to run: limits apply, and other workers know the call.
  * NGX_AGAIN: it runs; NGX_OK or NGX_ERROR are for start() to return: *reply is
  * a refusal, or there is no memory.
  */
@@ -526,7 +530,7 @@ ngx_uint_t ngx_http_mcp_call_input_keep(ngx_str_t *name, ngx_str_t *value,
     void *data);
 
 
-/* for others */
+/* for other files */
 
 /*
  * Notes that the client of the call has left.  The call runs on, within

@@ -486,7 +486,7 @@ ngx_http_mcp_continue_request(ngx_http_mcp_continue_t *cont,
 
     ngx_http_mcp_continue_post(cont, &open, &body);
 
-    /* wakes the parked call, which waits for a client that is not asked */
+    /* the client is not asked: the parked call must not wait for its answer */
 
     ngx_mcp_call_wake(zone, cont->state.call, NGX_MCP_WAKE_INPUT);
 }

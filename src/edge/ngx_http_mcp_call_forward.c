@@ -19,7 +19,7 @@
 
 #define NGX_HTTP_MCP_CALL_BUFFER  16384
 
-/* bytes of a digest, SHA-1 */
+/* bytes of the SHA-1 digest that is the principal of a caller */
 #define NGX_HTTP_MCP_PRINCIPAL    20
 
 /* cancellations that a worker may have under way to upstreams */
@@ -135,7 +135,7 @@ static void ngx_http_mcp_sync_done(ngx_http_mcp_upstream_request_t *ureq,
     ngx_http_mcp_outcome_e outcome);
 
 
-/* the answerer for upstreams */
+/* the answerer that sends a call to an upstream */
 
 ngx_http_mcp_answerer_t  ngx_http_mcp_call_forward = {
     .start = ngx_http_mcp_forward_start,
@@ -354,7 +354,7 @@ ngx_http_mcp_call_principal(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
     ngx_table_elt_t             *h;
     ngx_http_mcp_header_iter_t   iter;
 
-    /* a header whose name has one of these may tell callers apart */
+    /* a header may tell callers apart if its name has one of these words */
 
     static ngx_str_t  request_key = ngx_string("idempotency-key");
     static ngx_str_t  words[] = {
@@ -414,7 +414,7 @@ ngx_http_mcp_call_principal(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
     ctx->principal.data = p;
     ctx->principal.len = NGX_HTTP_MCP_PRINCIPAL;
 
-    /* one id for all upstreams of the endpoint */
+    /* the session id is the same for all upstreams of the endpoint */
 
     ctx->session_id.data = p + NGX_HTTP_MCP_PRINCIPAL;
     ctx->session_id.len = NGX_MCP_UUID_LEN;
@@ -577,9 +577,10 @@ ngx_http_mcp_forward_wake(ngx_http_mcp_call_t *call)
 
 
 /*
- * The upstream answers with SSE, and so does nginx.  But if the result of a
- * tool is the first message and comes soon, JSON costs less; and the client
- * manner may give an error an HTTP status of its own.
+ * The upstream answers with SSE: opens an SSE response for the client.  If the
+ * first message may be the answer, nginx waits some ms: JSON costs less for the
+ * result of a tool, and the client manner may give an error an HTTP status of
+ * its own.
  */
 
 static void
@@ -605,8 +606,9 @@ ngx_http_mcp_forward_streams(ngx_http_mcp_upstream_request_t *ureq)
 
 
 /*
- * The upstream wants to be polled (2025-11-25 basic/transports, "Sending
- * Messages", item 6): the client is let go as well, and resumes here.
+ * The upstream has ended its stream and wants to be polled (2025-11-25
+ * basic/transports, "Sending Messages", item 6): the client's stream ends as
+ * well, and the client resumes it at nginx.
  */
 
 static void
@@ -884,7 +886,7 @@ ngx_http_mcp_forward_other_id(ngx_http_mcp_call_t *call, ngx_str_t *text,
 }
 
 
-/* notes an answer for variables and routes; an error ends the subscription */
+/* notes an answer for variables and routes; an error ends a subscription */
 
 static void
 ngx_http_mcp_forward_note(ngx_http_mcp_call_t *call, ngx_str_t *text)
@@ -987,8 +989,8 @@ ngx_http_mcp_forward_answer(ngx_http_mcp_call_t *call, ngx_str_t *text,
 
 
 /*
- * Changes the answer to what the client manner gives to clients; room: bytes in
- * front of text that may be written
+ * Changes the answer as the client manner needs it.  room: bytes in front of
+ * text that may be overwritten.  NGX_OK or NGX_ERROR.
  */
 
 static ngx_int_t
@@ -1019,7 +1021,7 @@ ngx_http_mcp_forward_adapt(ngx_http_mcp_call_t *call, ngx_str_t *text,
 }
 
 
-/* adds the module's entries to a list, without tools denied to the caller */
+/* adds the module's entries to a list; removes tools denied to the caller */
 
 static ngx_int_t
 ngx_http_mcp_forward_filter(ngx_http_mcp_call_t *call, ngx_str_t *text)
@@ -1108,8 +1110,9 @@ ngx_http_mcp_forward_piece(ngx_http_mcp_upstream_request_t *ureq,
         || (call->left && call->response != NGX_HTTP_MCP_CALL_STREAM))
     {
         /*
-         * Nobody takes the piece.  A stream is read on all the same, as a
-         * client may resume the stream for the answer.
+         * The piece has no receiver and is dropped.  Pieces for a stream are
+         * taken even if the client has left, as it may resume the stream for
+         * the answer.
          */
 
         for (cl = in; cl; cl = cl->next) {
@@ -1220,8 +1223,8 @@ ngx_http_mcp_forward_unmatched(ngx_http_mcp_call_t *call, ngx_buf_t *b)
 
 
 /*
- * Returns whether the pieces of the answer are passed on at once, as the first
- * piece decides; otherwise the answer is read whole
+ * Returns whether the pieces of the answer are passed on at once; otherwise the
+ * answer is read whole.  The first piece decides.
  */
 
 static ngx_uint_t
@@ -1495,7 +1498,7 @@ ngx_http_mcp_forward_done(ngx_http_mcp_upstream_request_t *ureq,
 }
 
 
-/* the exchange ended without an answer for the client */
+/* sets the reply of a call whose exchange ended without an answer */
 
 static void
 ngx_http_mcp_forward_failed(ngx_http_mcp_call_t *call,
@@ -1634,7 +1637,7 @@ ngx_http_mcp_cancel_destroyed(ngx_http_mcp_upstream_request_t *ureq)
 }
 
 
-/* stops waiting for the upstream: ..._sync_done() answers the client then */
+/* stops waiting for the upstream; ngx_http_mcp_sync_done() then answers */
 
 static void
 ngx_http_mcp_sync_timeout(ngx_event_t *ev)

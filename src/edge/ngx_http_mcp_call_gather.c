@@ -14,12 +14,13 @@
 #include "ngx_mcp_provider.h"
 
 
-/* ms for which other upstreams are waited for after the first one answered */
+/* ms to wait for other upstreams after a first list is there */
 #define NGX_HTTP_MCP_GATHER_TIMEOUT  5000
 
 /*
- * An upstream that took longer than that is "silent" for AGAIN ms, unless it
- * answers anything; while only silent ones are missing, they get SILENT ms.
+ * An upstream that took longer than GATHER_TIMEOUT is "silent" for GATHER_AGAIN
+ * ms, unless it answers anything.  If only silent upstreams are missing, they
+ * get GATHER_SILENT ms.
  */
 #define NGX_HTTP_MCP_GATHER_SILENT   200
 #define NGX_HTTP_MCP_GATHER_AGAIN    30000
@@ -64,8 +65,8 @@ typedef struct {
     ngx_http_mcp_gather_part_t       *parts;
     ngx_http_mcp_exchange_t          *x;        /* exchange whose headers the
                                                    response gets, or NULL */
-    ngx_event_t                       timer;    /* after it, parts that run are
-                                                   left out */
+    ngx_event_t                       timer;    /* timer after which parts that
+                                                   still run are left out */
     unsigned                          listed:1;   /* a part has a list */
     unsigned                          silent:1;   /* the timer is the short one
                                                      for silent upstreams */
@@ -603,7 +604,7 @@ ngx_http_mcp_gather_ended(ngx_http_mcp_gather_part_t *part)
 }
 
 
-/* sets the timer of the upstreams that have not answered yet */
+/* sets the timer for upstreams that have not answered yet */
 
 static void
 ngx_http_mcp_gather_wait(ngx_http_mcp_gather_t *gather)
@@ -742,7 +743,7 @@ ngx_http_mcp_gather_answer(ngx_http_mcp_call_t *call,
 }
 
 
-/* answers if no upstream has a list: with the first error of one */
+/* no upstream has a list: answers with the first error, or the module's list */
 
 static ngx_int_t
 ngx_http_mcp_gather_none(ngx_http_mcp_call_t *call,
@@ -904,7 +905,7 @@ ngx_http_mcp_gather_page(ngx_http_mcp_call_t *call, ngx_mcp_merge_t *merge,
 }
 
 
-/* replaces a cut name by the whole one; a name that is not listed stays */
+/* replaces a cut name by the listed whole name; an unknown name is kept */
 
 static ngx_int_t
 ngx_http_mcp_gather_look_up(ngx_http_mcp_call_t *call,

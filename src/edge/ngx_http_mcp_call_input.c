@@ -20,8 +20,8 @@
 struct ngx_http_mcp_call_input_s {
     ngx_http_mcp_upstream_request_t  *ureq;   /* waits for the answers */
     ngx_http_mcp_input_t             *input;
-    ngx_event_t                       timer;  /* the client has to answer
-                                                 before */
+    ngx_event_t                       timer;  /* end of the time in which the
+                                                 client has to answer */
 };
 
 
@@ -356,7 +356,7 @@ ngx_http_mcp_call_input_timeout(ngx_event_t *ev)
 }
 
 
-/* r may be freed by it */
+/* fails the call; r may be freed then */
 
 static void
 ngx_http_mcp_call_input_fail(ngx_http_mcp_call_t *call, const char *why)

@@ -131,7 +131,7 @@ ngx_http_mcp_call_line_turn(ngx_event_t *ev)
 }
 
 
-/* r may be freed by it */
+/* reads messages of the line; r may be freed then */
 
 static void
 ngx_http_mcp_call_line_read(ngx_http_mcp_call_line_t *line)
@@ -174,7 +174,7 @@ ngx_http_mcp_call_line_read(ngx_http_mcp_call_line_t *line)
 
         if (rc == NGX_ABORT) {
 
-            /* messages that were not read in time, or the answer */
+            /* the line has lost messages, or the answer: they are left out */
 
             continue;
         }

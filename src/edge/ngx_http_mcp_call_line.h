@@ -59,7 +59,7 @@ ngx_int_t ngx_http_mcp_call_line_open(ngx_http_mcp_call_line_t *line,
 /* closes the line; may be called again for a closed one */
 void ngx_http_mcp_call_line_close(ngx_http_mcp_call_line_t *line);
 
-/* reading goes on (1), or stops for now (0) */
+/* lets messages be read (1), or stops the reading for now (0) */
 void ngx_http_mcp_call_line_room(ngx_http_mcp_call_line_t *line,
     ngx_uint_t room);
 

@@ -370,7 +370,7 @@ ngx_http_mcp_list_log_private(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 }
 
 
-/* makes the parts of the answer: the page's entries and what surrounds them */
+/* makes the parts of the answer: the page's entries and the JSON around them */
 
 static ngx_int_t
 ngx_http_mcp_list_frame(ngx_http_mcp_call_t *call,

@@ -413,7 +413,7 @@ ngx_http_mcp_local_wait(ngx_http_mcp_call_t *call, ngx_str_t *arguments,
         return reply->result.data ? NGX_OK : NGX_ERROR;
     }
 
-    /* it gets what reading the resource would show */
+    /* the result shows the resource: mcp_deny decides as for resources/read */
 
     rc = ngx_http_mcp_denied_as(call->r, call->ctx,
                                 NGX_MCP_METHOD_RESOURCES_READ, &w->topic.uri,
@@ -435,7 +435,7 @@ ngx_http_mcp_local_wait(ngx_http_mcp_call_t *call, ngx_str_t *arguments,
 }
 
 
-/* begins to wait; name: of the topic, or empty */
+/* begins to wait for an event; name: name of the topic, or empty */
 
 static ngx_int_t
 ngx_http_mcp_wait_begin(ngx_http_mcp_call_t *call, ngx_http_mcp_wait_t *w,

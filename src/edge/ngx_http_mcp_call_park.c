@@ -18,7 +18,7 @@
 #include "ngx_mcp_splice.h"
 
 
-/* events that the line of a parked call keeps, at least */
+/* the least number of events that the line of a parked call keeps */
 #define NGX_HTTP_MCP_PARK_EVENTS  256
 
 /*
@@ -29,16 +29,16 @@
 #define NGX_HTTP_MCP_PARK_LATE    60000
 
 /*
- * Exclusive sessions that a call tries to join: the first ones in turn, and at
- * most so many in all
+ * A call tries to join PARK_FIRST exclusive sessions in turn, then random ones,
+ * at most PARK_TRIES in all
  */
 #define NGX_HTTP_MCP_PARK_FIRST   4
 #define NGX_HTTP_MCP_PARK_TRIES   32
 
-/* ms between checks of a quitting worker whether another one is left */
+/* ms between checks in a quitting worker whether a newer worker is left */
 #define NGX_HTTP_MCP_PARK_QUIT    1000
 
-/* ms until the first such check at a reload: new workers may begin late */
+/* ms until the first of these checks at a reload: new workers may begin late */
 #define NGX_HTTP_MCP_PARK_RELOAD  3500
 
 
@@ -47,9 +47,9 @@
 struct ngx_http_mcp_call_park_s {
     ngx_http_mcp_call_t              *call;
     ngx_http_mcp_upstream_request_t  *ureq;
-    ngx_str_t                         capabilities;  /* raw capabilities of the
-                                                        client by which it may
-                                                        be asked */
+    ngx_str_t                         capabilities;  /* raw client capabilities
+                                                        that let an upstream ask
+                                                        the client */
     ngx_mcp_ref_t                     session;       /* the exclusive session;
                                                         block 0: none yet */
     ngx_str_t                         id;            /* id of the exclusive
@@ -68,16 +68,18 @@ struct ngx_http_mcp_call_park_s {
     ngx_http_mcp_round_t             *round;         /* the last round; NULL:
                                                         the upstream has asked
                                                         nothing so far */
-    ngx_event_t                       timer;         /* for a parked call: the
-                                                        client has to come back
-                                                        before */
+    ngx_event_t                       timer;         /* end of the time in which
+                                                        the client of a parked
+                                                        call has to come back */
     unsigned                          opens:1;       /* this call opens the GET
                                                         stream if nobody else
                                                         holds it */
     unsigned                          sending:1;     /* the round is being sent
                                                         to the client */
-    unsigned                          parked:1;      /* the call runs as one of
-                                                        the exclusive session */
+    unsigned                          parked:1;      /* the client was asked:
+                                                        the call runs as a
+                                                        call of the exclusive
+                                                        session */
     unsigned                          unread:1;      /* nobody reads the line of
                                                         the call: messages of
                                                         the upstream wait */
@@ -249,7 +251,10 @@ ngx_http_mcp_call_park_declare(ngx_str_t *name, ngx_str_t *value, void *data)
 }
 
 
-/* is ureq->exclusive(): gives the upstream request an exclusive session */
+/*
+ * The handler exclusive() of an upstream request: gives the request an
+ * exclusive session
+ */
 
 static ngx_int_t
 ngx_http_mcp_call_park_session(ngx_http_mcp_upstream_request_t *ureq)
@@ -301,10 +306,10 @@ ngx_http_mcp_call_park_session(ngx_http_mcp_upstream_request_t *ureq)
 
 
 /*
- * Joins a free exclusive session of those for this principal and its
- * capabilities; without an identity, also for this address.  The first ones
- * are tried in turn, so that few are made; then any of more than twice as many
- * as are in use, so that half of them are free.
+ * Joins a free exclusive session of this principal and these capabilities; if
+ * the caller has no identity, also of this address.  The first sessions are
+ * tried in turn, so that few are made; then random ones out of more than twice
+ * as many as are in use, so that half of them are free.
  */
 
 static ngx_int_t
@@ -352,7 +357,7 @@ ngx_http_mcp_call_park_join(ngx_http_mcp_call_t *call, ngx_str_t *principal)
     in.event_max = ngx_max(mlcf->event_max, NGX_HTTP_MCP_PARK_EVENTS);
     in.event_size = mlcf->message_limit;
 
-    /* each has a GET stream of the upstream */
+    /* sessions are limited, as each holds a GET stream of the upstream */
 
     in.limit = mlcf->call_limit;
 
@@ -388,9 +393,9 @@ ngx_http_mcp_call_park_join(ngx_http_mcp_call_t *call, ngx_str_t *principal)
 
 
 /*
- * ureq->ready: waits for the GET stream of the upstream session.  A server may
- * ask on that stream instead of the call's, and its request may be lost if the
- * GET stream is not open yet.
+ * The handler ready() of an upstream request: waits for the GET stream of the
+ * upstream session.  A server may ask on that stream instead of the call's, and
+ * its request may be lost if the GET stream is not open yet.
  */
 
 static ngx_int_t
@@ -611,7 +616,7 @@ ngx_http_mcp_call_notified(ngx_http_mcp_call_t *call, ngx_mcp_json_t *json,
     case NGX_MCP_METHOD_MESSAGE:
         level = ngx_mcp_level_of(json, text);
 
-        /* of a parked call, the client's next request has the log level */
+        /* the client's next request has the log level for a parked call */
 
         if ((call->park && call->park->parked)
             || (call->ctx->caller.level != NGX_MCP_LEVEL_UNSET
@@ -704,7 +709,7 @@ ngx_http_mcp_call_park_ask(ngx_http_mcp_call_t *call,
 }
 
 
-/* adds a request, with an id of the module, to the round of a present client */
+/* adds a request, under an id of the module, to the round of a call */
 
 static ngx_int_t
 ngx_http_mcp_call_park_add(ngx_http_mcp_call_t *call, ngx_str_t *text,
@@ -761,8 +766,8 @@ ngx_http_mcp_call_park_add(ngx_http_mcp_call_t *call, ngx_str_t *text,
 
 
 /*
- * Ends a round: asks the client.  Of a parked call, the worker that reads the
- * line for the client's next request asks the client.
+ * Ends a round and asks the client.  The client of a parked call is asked by
+ * the worker that reads the line for the client's next request.
  */
 
 static void
@@ -782,7 +787,7 @@ ngx_http_mcp_call_park_round(ngx_event_t *ev)
         return;
     }
 
-    /* messages of the upstream after the round have to wait */
+    /* the upstream's next messages wait until the client comes back */
 
     park->unread = 1;
 
@@ -978,7 +983,7 @@ ngx_http_mcp_call_park_wake(ngx_http_mcp_call_t *call)
     if (call->park && call->park->parked
         && call->state == NGX_HTTP_MCP_CALL_RUNNING)
     {
-        /* a timer that is late must not stop what goes on now */
+        /* the timer of an old round must not stop the messages again */
 
         if (call->park->round->timer.timer_set) {
             ngx_del_timer(&call->park->round->timer);
@@ -1093,7 +1098,7 @@ ngx_http_mcp_call_park_timeout(ngx_event_t *ev)
 
 /*
  * Answers the upstream's open requests in place of the client: elicitations
- * with "cancel", others with an error of this text
+ * with "cancel", others with an error whose message is "why"
  */
 
 static void

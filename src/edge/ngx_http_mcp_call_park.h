@@ -23,7 +23,7 @@
  *   - From then on the call is parked: it runs on as a call of the exclusive
  *     session whose client has left, with the client manner of clients with
  *     sessions.  The exchange is paused: no timeout counts, and nothing is
- *     read while nobody takes it.
+ *     read while nobody takes the messages.
  *   - The client's next request has a requestState, by which any worker finds
  *     session, line and position.  The worker posts the client's answers to
  *     the upstream session, as for a client with a session, wakes the call,
@@ -31,9 +31,9 @@
  *     token of the new request; requests make the next round; the response
  *     becomes the answer.
  *   - If the client does not come back in time, the open requests are answered
- *     for it, and the call is cancelled.  A worker that quits runs its parked
- *     calls to the end, like other calls whose client has left, as long as
- *     there are newer workers, which take the client's next request.
+ *     in its place, and the call is cancelled.  A worker that quits runs its
+ *     parked calls to the end, like other calls whose client has left, as long
+ *     as there are newer workers, which take the client's next request.
  *
  * ngx_http_mcp_call_park.c implements the call, ngx_http_mcp_call_continue.c
  * the request that goes on with it.
@@ -58,10 +58,10 @@
 typedef struct {
     ngx_http_mcp_input_t           input;
     ngx_http_mcp_input_request_t   requests[NGX_HTTP_MCP_INPUT_MAX];
-                                               /* of input */
+                                               /* elements of "input" */
     uint64_t                       position;   /* position in the call's line
                                                   before the first request */
-    ngx_event_t                    timer;      /* ends the round */
+    ngx_event_t                    timer;      /* timer that ends the round */
 } ngx_http_mcp_round_t;
 
 
@@ -124,16 +124,16 @@ ngx_uint_t ngx_http_mcp_call_park_sent(ngx_http_mcp_call_t *call);
 void ngx_http_mcp_call_park_wake(ngx_http_mcp_call_t *call);
 
 /*
- * The worker is to quit: parked calls end once no worker is left that could
+ * The worker is to quit: its parked calls end once no worker is left that could
  * take the client's next request.
  */
 void ngx_http_mcp_call_park_quit(ngx_mcp_zone_t *zone);
 
 /*
  * Delivers a notification of an upstream, of which json is the scan, if the
- * stream of the client's request may carry it.  One of progress must have
- * the raw token "theirs" (NULL: any), and gets the token "own", unless that is
- * empty.
+ * stream of the client's request may carry it.  A notification of progress must
+ * have the raw token "theirs" (NULL: any); its token is replaced by "own";
+ * "own" empty: it is not delivered.
  */
 void ngx_http_mcp_call_notified(ngx_http_mcp_call_t *call,
     ngx_mcp_json_t *json, ngx_str_t *text, ngx_str_t *theirs, ngx_str_t *own);

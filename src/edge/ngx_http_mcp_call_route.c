@@ -19,8 +19,8 @@
 
 struct ngx_http_mcp_call_missed_s {
     ngx_uint_t                rank;       /* 1: the upstream lacks the method;
-                                             2: it lacks what was named; 3: it
-                                             failed, and could not tell */
+                                             2: it lacks the named subject; 3:
+                                             it failed, and could not tell */
     ngx_http_mcp_reply_t      reply;
     ngx_int_t                 code;       /* JSON-RPC code of reply */
     ngx_http_mcp_exchange_t  *x;          /* exchange that brought reply, or

@@ -80,10 +80,10 @@ struct ngx_http_mcp_client_s {
     /*
      * Changes an upstream's answer, of which json is the scan, to what the
      * client is to get: *text, which is in r->pool then, and *status, the HTTP
-     * status if the answer is an error that is alone in its response.  So many
-     * bytes of room in front of *text may be written: then *text may stay where
-     * it is, and begin earlier.  NGX_OK or NGX_ERROR; NULL: the client gets the
-     * answer as it is.
+     * status if the answer is an error that is alone in its response.  room:
+     * bytes in front of *text that may be written; *text may then stay where it
+     * is, and begin earlier.  NGX_OK or NGX_ERROR.  answer NULL: the client
+     * gets the answer unchanged.
      */
     ngx_int_t               (*answer)(ngx_http_request_t *r,
                                 ngx_http_mcp_ctx_t *ctx, ngx_mcp_json_t *json,
@@ -91,10 +91,10 @@ struct ngx_http_mcp_client_s {
                                 ngx_uint_t *status);
 
     /*
-     * Sets id, members and meta of *stamp, which tell how an answer changes
-     * that passes in pieces because it is too large to be kept; json is the
-     * scan of its beginning.  NGX_OK; NGX_DECLINED: the answer has to be read
-     * whole; NGX_ERROR; NULL: it passes as it is.
+     * Sets id, members and meta of *stamp, which tell how to change an answer
+     * that is passed in pieces, as it is too large to be kept; json is the scan
+     * of its beginning.  NGX_OK; NGX_DECLINED: the answer has to be read whole;
+     * NGX_ERROR.  pass NULL: the answer is passed unchanged.
      */
     ngx_int_t               (*pass)(ngx_http_request_t *r,
                                 ngx_http_mcp_ctx_t *ctx, ngx_mcp_json_t *json,
@@ -110,8 +110,8 @@ struct ngx_http_mcp_client_s {
                                 ngx_http_mcp_result_t *made);
 
     /*
-     * See ngx_http_mcp_server_request_to_client().  NGX_DECLINED also: it
-     * delivered the message itself.
+     * Returns as ngx_http_mcp_server_request_to_client() does; NGX_DECLINED
+     * also if this function has handled the message itself.
      */
     ngx_int_t               (*server_request)(ngx_http_mcp_ctx_t *ctx,
                                 ngx_http_mcp_upstream_request_t *ureq,

@@ -124,7 +124,7 @@ ngx_http_mcp_client_t  ngx_http_mcp_client_modern = {
 };
 
 
-/* members of a result that only the module says */
+/* members of a result that the module writes in place of the upstream's */
 
 static ngx_str_t  ngx_http_mcp_modern_reserved[] = {
     ngx_string("resultType"),
@@ -140,7 +140,7 @@ static ngx_str_t  ngx_http_mcp_modern_info[] = {
 };
 
 
-/* returns whether the client speaks 2026-07-28, if the endpoint offers it */
+/* returns whether the request is treated as one of 2026-07-28 */
 
 static ngx_uint_t
 ngx_http_mcp_modern_client_is(ngx_http_mcp_ctx_t *ctx)
@@ -193,7 +193,7 @@ ngx_http_mcp_modern_client_post(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 
     if (ctx->scan_error && m->id.len) {
 
-        /* only params are wrong: faults of headers are reported before */
+        /* only params are wrong; a fault of a header is reported first */
 
         m->kind = NGX_MCP_REQUEST;
     }
@@ -324,7 +324,10 @@ ngx_http_mcp_modern_client_bare(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 }
 
 
-/* notifications are accepted and ignored: a client cancels by closing */
+/*
+ * Answers a notification with 202 and ignores it: a client of 2026-07-28
+ * cancels a request by closing the response's stream.
+ */
 
 static ngx_int_t
 ngx_http_mcp_modern_client_notification(ngx_http_request_t *r,
@@ -340,7 +343,7 @@ ngx_http_mcp_modern_client_notification(ngx_http_request_t *r,
         }
     }
 
-    /* a version in the envelope is that of the header, as checked above */
+    /* if "_meta" names a version, the header has the same one, as checked */
 
     if (ctx->header_version.len == 0
         || (NGX_HTTP_MCP_VERSION(ctx->header_revision) & ctx->conf->versions
@@ -446,7 +449,7 @@ ngx_http_mcp_modern_client_headers(ngx_http_request_t *r,
 
     if (ctx->scan_error) {
 
-        /* params are wrong: there is no name to compare with */
+        /* the params are wrong: they have no name to compare Mcp-Name with */
 
         return NGX_DECLINED;
     }
@@ -474,7 +477,7 @@ mismatch:
 }
 
 
-/* returns what to say of a method that the revision has removed, or NULL */
+/* returns the message for a method that 2026-07-28 has removed, or NULL */
 
 static const char *
 ngx_http_mcp_modern_client_removed(ngx_uint_t method)
@@ -502,8 +505,8 @@ ngx_http_mcp_modern_client_removed(ngx_uint_t method)
 
 
 /*
- * Checks Mcp-Param-* if a cached list has the tool; otherwise its schema is
- * not known.
+ * Compares Mcp-Param-* headers with the arguments of a tool, if a cached list
+ * has the tool; otherwise the tool's schema is not known.
  */
 
 static ngx_int_t
@@ -790,8 +793,8 @@ ngx_http_mcp_modern_client_members(ngx_http_mcp_ctx_t *ctx, ngx_pool_t *pool,
 
 
 /*
- * Makes those members but "_meta".  ttlMs and cacheScope of a list are made of
- * what its upstreams say.
+ * Sets *hints to the raw members resultType, ttlMs and cacheScope.  ttlMs and
+ * cacheScope of a list are made of the values of its upstreams.
  */
 
 static ngx_int_t
@@ -848,7 +851,10 @@ ngx_http_mcp_modern_client_hints(ngx_http_mcp_ctx_t *ctx, ngx_pool_t *pool,
 }
 
 
-/* returns ttlMs of a list; 0 at an endpoint with topics, which come and go */
+/*
+ * Returns ttlMs of the answer.  0: the client must not keep the answer, or the
+ * answer is a list with topics, which come and go.
+ */
 
 static ngx_msec_t
 ngx_http_mcp_modern_client_ttl(ngx_http_mcp_ctx_t *ctx)
@@ -866,7 +872,7 @@ ngx_http_mcp_modern_client_ttl(ngx_http_mcp_ctx_t *ctx)
 
 /*
  * Returns whether a result may be public: caches in front of nginx give it to
- * all callers of the endpoint, so callers must not be told apart here.
+ * all callers of the endpoint, so the result must not depend on the caller.
  */
 
 static ngx_uint_t
@@ -882,7 +888,7 @@ ngx_http_mcp_modern_client_public(ngx_http_mcp_ctx_t *ctx)
 }
 
 
-/* makes "_meta": the upstream's, if there is one, with the server's info */
+/* sets *object to "_meta": serverInfo and the members of the upstream's */
 
 static ngx_int_t
 ngx_http_mcp_modern_client_meta(ngx_http_mcp_ctx_t *ctx, ngx_pool_t *pool,
@@ -905,7 +911,7 @@ ngx_http_mcp_modern_client_meta(ngx_http_mcp_ctx_t *ctx, ngx_pool_t *pool,
 }
 
 
-/* makes the raw member with the server's info; empty if it is not known yet */
+/* sets *member to the raw serverInfo; empty: serverInfo is not known yet */
 
 static ngx_int_t
 ngx_http_mcp_modern_client_info_member(ngx_http_mcp_ctx_t *ctx,
@@ -1003,8 +1009,8 @@ ngx_http_mcp_modern_client_pass(ngx_http_request_t *r,
 
 
 /*
- * Adds the members of 2026-07-28 to a result, in place of those that an
- * upstream wrote, which have no meaning in its own revision.
+ * Adds the members of 2026-07-28 to a result, in place of members that the
+ * upstream wrote under the same names.
  */
 
 static ngx_int_t
@@ -1060,7 +1066,7 @@ ngx_http_mcp_modern_client_stamped(ngx_http_request_t *r,
 
     if (edit.start == edit.end && edit.text.len <= room) {
 
-        /* the text before the members is short: it moves to the front */
+        /* the short text in front of the new members moves into the room */
 
         p = text->data - edit.text.len;
         ngx_memmove(p, text->data, edit.start);
@@ -1096,7 +1102,7 @@ ngx_http_mcp_modern_client_missing(ngx_mcp_json_t *json, ngx_str_t *text)
 }
 
 
-/* adapts an error, whose code may have another or no meaning in 2026-07-28 */
+/* adapts an error: its code may have another or no meaning in 2026-07-28 */
 
 static ngx_int_t
 ngx_http_mcp_modern_client_failed(ngx_http_request_t *r,
@@ -1186,8 +1192,9 @@ ngx_http_mcp_modern_client_failed(ngx_http_request_t *r,
 
 
 /*
- * Asks the client to visit pages and send the request again, or refuses if it
- * cannot visit pages
+ * Asks the client to visit pages and to send the request again; refuses the
+ * request if the client cannot visit pages.  NGX_DECLINED: the error is not
+ * about pages, or the client may not be asked during this call.
  */
 
 static ngx_int_t
@@ -1347,7 +1354,7 @@ ngx_http_mcp_modern_client_capabilities(ngx_pool_t *pool,
 }
 
 
-/* delivers notifications that the stream of the request may carry */
+/* handles a request or notification that the upstream sends during the call */
 
 static ngx_int_t
 ngx_http_mcp_modern_client_server_request(ngx_http_mcp_ctx_t *ctx,
@@ -1383,8 +1390,8 @@ ngx_http_mcp_modern_client_server_request(ngx_http_mcp_ctx_t *ctx,
 
 
 /*
- * Begins the stream with a comment, with which the headers leave.  There are
- * no ids and no "retry:", as nobody resumes.
+ * Writes a comment, so that nginx sends the headers at once.  The stream has no
+ * event ids and no "retry:", as no client resumes it.
  */
 
 static u_char *
@@ -1403,8 +1410,8 @@ ngx_http_mcp_modern_client_event(ngx_http_mcp_stream_t *s, u_char *p)
 
 
 /*
- * Answers with the round: the client comes back with another request, which
- * has its answers and the upstream's state.
+ * Answers the call with an input round.  The client then sends another request,
+ * which has the client's answers and the upstream's state.
  */
 
 static ngx_int_t

@@ -102,8 +102,9 @@ ngx_http_mcp_create_main_conf(ngx_conf_t *cf)
     }
 
     /*
-     * the epoch tells this configuration from all others, also of other
-     * masters; a later one is higher, even within the same second
+     * The epoch differs from that of any other configuration, also of another
+     * master; a later configuration has a higher epoch, even within the same
+     * second.
      */
 
     tp = ngx_timeofday();
@@ -772,7 +773,7 @@ ngx_http_mcp_conf_old_zones(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf)
             } else if (old[i].shm.size != zones[n]->size
                        && zones[n]->interval == 0)
             {
-                /* a zone with an interval is read from its file */
+                /* with an interval, sessions are read from the zone's file */
 
                 ngx_log_error(NGX_LOG_WARN, cf->log, 0,
                               "the size of mcp zone \"%V\" in %s:%ui "
@@ -1052,7 +1053,7 @@ ngx_http_mcp_conf_holds(ngx_http_mcp_loc_conf_t *mlcf, ngx_uint_t what)
 }
 
 
-/* returns what uses a directive, as bits NGX_HTTP_MCP_HOLDS_* */
+/* returns the kinds of locations that use a directive, NGX_HTTP_MCP_HOLDS_* */
 
 static ngx_uint_t
 ngx_http_mcp_conf_users(ngx_str_t *directive)
@@ -1242,8 +1243,9 @@ ngx_http_mcp_conf_server(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf)
 
 
 /*
- * Returns the first address on which the server listens, by TLS if possible;
- * or NULL.  *local: it listens only on UNIX-domain sockets.
+ * Returns the first address on which the server listens, by TLS if possible; or
+ * NULL.  *local: set to 1 if the server listens only on UNIX-domain sockets,
+ * else to 0.
  */
 
 static ngx_http_conf_addr_t *
@@ -1384,7 +1386,7 @@ ngx_http_mcp_conf_server_name(ngx_array_t *names, ngx_str_t *name)
 }
 
 
-/* warns of publishing and status that no access rule protects */
+/* warns of mcp_publish and mcp_status that no access rule protects */
 
 static void
 ngx_http_mcp_conf_warn_access(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf)
@@ -1413,7 +1415,10 @@ ngx_http_mcp_conf_warn_access(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf)
 }
 
 
-/* returns whether access rules protect it; other modules' rules are unknown */
+/*
+ * Returns whether access rules of nginx protect the location of a directive;
+ * rules of other modules are not known.
+ */
 
 static ngx_uint_t
 ngx_http_mcp_conf_protected(ngx_conf_t *cf, ngx_http_mcp_directive_t *g)

@@ -29,8 +29,8 @@ void *ngx_http_mcp_create_loc_conf(ngx_conf_t *cf);
 char *ngx_http_mcp_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child);
 
 /*
- * Checks the whole configuration after all is merged, such as that zones are
- * declared and the identities of endpoints distinct.  NGX_OK or NGX_ERROR
+ * Checks the whole configuration after it is merged: that zones are declared,
+ * the identities of endpoints distinct, and the like.  NGX_OK or NGX_ERROR
  * (logged).
  */
 ngx_int_t ngx_http_mcp_conf_check(ngx_conf_t *cf,
@@ -155,7 +155,7 @@ typedef struct {
                                     void *conf);
     void                       *post;
 
-    /* set NULL: the parameters that are read */
+    /* parameters that are read if set is NULL */
     ngx_http_mcp_param_t       *params;
 
     /* bounds of the number, time or size that set() sets */
@@ -165,7 +165,8 @@ typedef struct {
     const char                 *advice;       /* what the log advises if the
                                                  value is wrong; NULL: set()
                                                  logs, and sets no number */
-    ngx_uint_t                  many;         /* a location may have several */
+    ngx_uint_t                  many;         /* a location may have the
+                                                 directive several times */
 } ngx_http_mcp_set_t;
 
 char *ngx_http_mcp_conf_set(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);

@@ -86,7 +86,7 @@ ngx_http_mcp_conf_list_cache(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 }
 
 
-/* sets an ngx_uint_t to the bits NGX_MCP_LIST_BIT() of names with commas */
+/* sets an ngx_uint_t to the bits NGX_MCP_LIST_BIT() of comma-separated names */
 
 static ngx_int_t
 ngx_http_mcp_param_kinds(ngx_conf_t *cf, ngx_http_mcp_param_t *param,

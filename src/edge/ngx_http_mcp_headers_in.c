@@ -12,7 +12,7 @@
 #include "ngx_http_mcp_header_iter.h"
 
 
-/* whether a header came before: not, with the same value, or with another */
+/* whether a header was there before: no; with this value; with another value */
 #define NGX_HTTP_MCP_HEADER_NONE   0
 #define NGX_HTTP_MCP_HEADER_SAME   1
 #define NGX_HTTP_MCP_HEADER_OTHER  2

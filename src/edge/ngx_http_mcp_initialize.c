@@ -44,9 +44,10 @@ struct ngx_http_mcp_initialize_s {
                                                  if that was tried before, or
                                                  NULL */
     ngx_http_mcp_outcome_e      first_outcome;  /* outcome of "first" */
-    ngx_uint_t                  upstream_revision;  /* in the target's
-                                                       answer */
-    ngx_str_t                   upstream_error;  /* in the target's answer */
+    ngx_uint_t                  upstream_revision;  /* revision in the
+                                                       target's answer */
+    ngx_str_t                   upstream_error;  /* error in the target's
+                                                   answer */
     unsigned                    undecided:1;  /* the target may need another
                                                  manner */
 };
@@ -100,7 +101,7 @@ static ngx_http_mcp_exchange_handlers_t  ngx_http_mcp_initialize_handlers = {
 
 /*
  * initialize (2025-11-25 basic/lifecycle) is answered from the profiles of the
- * upstreams; one worker asks upstreams without a profile for all.
+ * upstreams; one worker asks upstreams without a profile for all workers.
  */
 
 ngx_int_t
@@ -216,7 +217,10 @@ ngx_http_mcp_initialize_profiles(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 }
 
 
-/* answers if the profiles are known by now; returns as the function above */
+/*
+ * Answers if the profiles are known by now; returns as
+ * ngx_http_mcp_initialize_profiles() does.
+ */
 
 static ngx_int_t
 ngx_http_mcp_initialize_known(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
@@ -538,7 +542,7 @@ ngx_http_mcp_initialize_refused(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    /* each client without a token, and each repetition, would make a line */
+    /* each client without a token, and each repetition, would log a line */
 
     level = NGX_LOG_ERR;
 
@@ -653,7 +657,7 @@ ngx_http_mcp_initialize_session(ngx_http_request_t *r,
 
     if (x) {
 
-        /* before the answer: the client may call at once by another worker */
+        /* the client may call by another worker as soon as it has the answer */
 
         ngx_http_mcp_initialize_upstream(ctx, x);
     }
@@ -820,7 +824,7 @@ ngx_http_mcp_initialize_reply(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
         return ngx_http_mcp_result(r, &ctx->message->id, &result);
     }
 
-    /* an event that is sent after the answer is not to be missed */
+    /* the answer waits for feeds, so that the client misses no later event */
 
     cln->handler = ngx_http_mcp_initialize_client_left;
     cln->data = ctx;

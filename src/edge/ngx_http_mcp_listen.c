@@ -554,7 +554,7 @@ ngx_http_mcp_listen_timeout(ngx_event_t *ev)
 }
 
 
-/* a subscription or feed is there; opens the stream after the last one */
+/* a subscription or feed is ready; opens the stream after the last one */
 
 static void
 ngx_http_mcp_listen_next(ngx_http_mcp_listen_t *listen)

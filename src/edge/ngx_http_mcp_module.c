@@ -79,7 +79,7 @@ static ngx_mcp_worker_handlers_t  ngx_http_mcp_worker_handlers = {
 };
 
 
-/* the manners of clients; the first that does not decline a request is used */
+/* the answerers, in the order in which they are asked */
 
 static ngx_http_mcp_answerer_t  *ngx_http_mcp_answerer_table[] = {
     &ngx_http_mcp_call_continue,

@@ -47,7 +47,8 @@ typedef struct ngx_http_mcp_publish_conf_s  ngx_http_mcp_publish_conf_t;
 typedef struct {
     ngx_mcp_zone_t              zone;
     ngx_cycle_t                *cycle;
-    size_t                      size;         /* 0: not declared */
+    size_t                      size;         /* bytes of the zone; 0: the zone
+                                                 is not declared */
     ngx_uint_t                  published;    /* an mcp_publish is for it */
     ngx_uint_t                  fresh;        /* the zone was just made */
     ngx_mcp_state_file_t        state;        /* name empty: no state file */
@@ -207,8 +208,10 @@ struct ngx_http_mcp_loc_conf_s {
 
     ngx_http_mcp_endpoint_worker_t  *worker;  /* each worker has its own */
 
-    ngx_http_mcp_publish_conf_t  *publish;    /* NULL: no mcp_publish here */
-    ngx_mcp_zone_t             *status;       /* NULL: no mcp_status here */
+    ngx_http_mcp_publish_conf_t  *publish;    /* mcp_publish of this location,
+                                                 or NULL */
+    ngx_mcp_zone_t             *status;       /* zone of mcp_status in this
+                                                 location, or NULL */
 };
 
 
@@ -278,8 +281,9 @@ typedef struct {
     ngx_str_t                   topic;
     ngx_str_t                   upstream;     /* name of the upstream that
                                                  answered */
-    ngx_int_t                   error;        /* JSON-RPC code; 0: see
-                                                 "failed" */
+    ngx_int_t                   error;        /* JSON-RPC code of the answer's
+                                                 error; 0: no error, or an error
+                                                 that only "failed" tells */
     ngx_uint_t                  events_sent;
 
     ngx_str_t                   principal;    /* principal of a caller without
@@ -309,7 +313,9 @@ typedef struct {
     ngx_int_t                   scan_code;
     const char                 *scan_error;
 
-    ngx_http_mcp_initialize_t  *initialize;   /* NULL: another message */
+    ngx_http_mcp_initialize_t  *initialize;   /* data of initialize or
+                                                 server/discover; NULL: another
+                                                 message */
     ngx_str_t                   kind;          /* raw resultType of an
                                                   upstream's result that is
                                                   passed on */
@@ -319,7 +325,8 @@ typedef struct {
                                                   of the stream of
                                                   subscriptions/listen */
 
-    unsigned                    encoded:1;      /* values are percent-encoded */
+    unsigned                    encoded:1;      /* values of variables are
+                                                   percent-encoded */
     unsigned                    scanned:1;      /* preaccess has run */
     unsigned                    session_checked:1;  /* the session was looked
                                                        up, or is not needed */

@@ -41,7 +41,7 @@ ngx_http_mcp_notification(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    /* it is passed on even if the client does not wait */
+    /* the message is passed on even if the client leaves */
 
     return ngx_http_mcp_suspend(r, ngx_http_block_reading);
 }

@@ -13,8 +13,8 @@
 
 
 /*
- * At most so many capabilities that the module does not know are taken, and
- * members of "experimental" and "extensions"
+ * The most capabilities that are taken although the module does not know them,
+ * and the most members of "experimental" and "extensions"
  */
 #define NGX_HTTP_MCP_OFFER_OTHERS    64
 #define NGX_HTTP_MCP_OFFER_MEMBERS   256
@@ -23,7 +23,7 @@
 /* raw members of the initialize result of an upstream, or empty */
 
 typedef struct {
-    ngx_str_t                 name;       /* of the upstream, as a raw JSON
+    ngx_str_t                 name;       /* name of the upstream as a raw JSON
                                              string */
     ngx_str_t                 capabilities;
     ngx_str_t                 info;

@@ -473,7 +473,7 @@ ngx_http_mcp_publish_event(ngx_http_mcp_publish_t *p, ngx_str_t *text)
 }
 
 
-/* writes what became of the event to the answer; NGX_ERROR: no memory */
+/* writes the outcome of the event to the answer; NGX_ERROR: no memory */
 
 static ngx_int_t
 ngx_http_mcp_publish_outcome(ngx_http_mcp_publish_t *p)

@@ -70,11 +70,12 @@ typedef struct {
                                                  zone has no room */
 
     /* the current event */
-    const char                   *error;      /* why it is refused; NULL: it is
-                                                 accepted */
-    ngx_uint_t                    sessions;   /* number of sessions it is for */
-    ngx_uint_t                    repeated;   /* an event with its id was there
-                                                 before */
+    const char                   *error;      /* why the event is refused; NULL:
+                                                 it is accepted */
+    ngx_uint_t                    sessions;   /* number of sessions that the
+                                                 event is for */
+    ngx_uint_t                    repeated;   /* an earlier event has the same
+                                                 id */
 
     ngx_pool_t                   *scratch;    /* pool that is reset for each
                                                  event; NULL: the request's

@@ -42,9 +42,9 @@ static ngx_http_mcp_client_t  *ngx_http_mcp_clients[] = {
 
 
 /*
- * Runs before nginx's limits and access rules, so that these can look at what
- * the message says.  What is wrong with the message is only noted here and
- * said in the content phase: a refusal counts and costs like any request.
+ * Runs before nginx's limits and access rules, so that these can look at the
+ * message.  A fault of the message is only noted here, and reported in the
+ * content phase: a refusal counts and costs like any request.
  */
 
 ngx_int_t
@@ -186,7 +186,7 @@ ngx_http_mcp_content_handler(ngx_http_request_t *r)
                                    "older workers exit; try again later");
     }
 
-    /* values that decide about access are not computed before this */
+    /* values that decide about access are not computed before this phase */
 
     if (ctx->batch) {
         rc = ngx_http_mcp_batch_check(ctx->batch, &why);

@@ -100,7 +100,7 @@ ngx_http_mcp_request_state_read(ngx_http_mcp_call_t *call,
         return NGX_ERROR;
     }
 
-    /* nothing else may stand for the same bytes */
+    /* no other text may stand for the same bytes */
 
     if (ngx_decode_base64url(&packed, &text) != NGX_OK
         || packed.len != NGX_HTTP_MCP_STATE_SIZE
@@ -126,7 +126,10 @@ ngx_http_mcp_request_state_read(ngx_http_mcp_call_t *call,
 }
 
 
-/* digests, which have one length, tell where a text ends */
+/*
+ * Makes the HMAC of the place and of a digest of each other text; as digests
+ * have one length, texts cannot run into each other.
+ */
 
 static ngx_int_t
 ngx_http_mcp_request_state_mac(ngx_http_mcp_call_t *call, u_char *packed,
@@ -149,7 +152,10 @@ ngx_http_mcp_request_state_mac(ngx_http_mcp_call_t *call, u_char *packed,
         return NGX_ERROR;
     }
 
-    /* an identity outlives its token; without one, headers tell who asks */
+    /*
+     * An identity stays when its token is replaced; without an identity, the
+     * headers tell callers apart.
+     */
 
     ngx_str_null(&principal);
 

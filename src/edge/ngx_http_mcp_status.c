@@ -213,7 +213,7 @@ enum {
     ngx_http_mcp_list_age
 };
 
-/* the lists of one kind of an endpoint's audiences */
+/* columns for the cached lists of one kind that an endpoint's audiences have */
 
 static ngx_http_mcp_status_column_t  ngx_http_mcp_status_lists_columns[] = {
     NGX_HTTP_MCP_COLUMN("audiences", "lists_kept", number,
@@ -926,8 +926,9 @@ ngx_http_mcp_status_row(ngx_http_mcp_status_t *status, ngx_uint_t table)
 
 
 /*
- * Returns a copy of a text as the tables need texts.  Zeros, which separate the
- * parts of a key, become blanks.
+ * Returns a copy of a text that is valid UTF-8 without control characters and
+ * ends with a zero.  Zeros in the text, which separate the parts of a key,
+ * become blanks.
  */
 
 static u_char *

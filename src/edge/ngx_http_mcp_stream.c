@@ -792,7 +792,7 @@ ngx_http_mcp_stream_send(ngx_http_mcp_stream_t *s, ngx_mcp_cursor_t *place,
     rc = ngx_http_mcp_stream_advance(s);
 
     if (rc != NGX_OK) {
-        /* the turn of the stream will find the same, and close the stream */
+        /* the turn of the stream meets the same error, and closes the stream */
         ngx_http_mcp_stream_queue(s);
         return NGX_ERROR;
     }
@@ -1346,7 +1346,7 @@ ngx_http_mcp_stream_answer_lost(ngx_http_mcp_stream_t *s)
 
     ngx_destroy_pool(pool);
 
-    /* an answer needs the id of its request */
+    /* NGX_DECLINED: no error is written, as the request's id is gone */
 
     return (rc == NGX_OK || rc == NGX_DECLINED) ? NGX_OK : NGX_ERROR;
 }

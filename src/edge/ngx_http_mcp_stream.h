@@ -23,7 +23,7 @@
 #include "ngx_http_mcp_module.h"
 
 
-/* what a call gives to the stream of its POST, to be told of the stream */
+/* the handlers by which a call is told of the stream of its POST */
 
 typedef struct {
     /* the stream was closed before its line ended; the call owns r again */
@@ -57,8 +57,8 @@ typedef struct {
  * is not told, and must not finalize r.  If the response ends for another
  * reason (the client left or takes nothing), the stream calls owner->closed()
  * once, and r belongs to the call again.  Of the functions below, only
- * ngx_http_mcp_stream_close() calls it.  The stream is gone then, and
- * ctx->stream is NULL.
+ * ngx_http_mcp_stream_close() calls owner->closed().  The stream is gone then,
+ * and ctx->stream is NULL.
  *
  * If the request has no session, or its session has ended, the stream of its
  * POST carries no channel: messages are sent to it one by one, and the answer

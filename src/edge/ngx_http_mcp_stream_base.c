@@ -88,7 +88,7 @@ ngx_http_mcp_stream_grow(ngx_http_mcp_streams_t *streams)
         ngx_free(streams->unused);
     }
 
-    /* the stack is empty; the lowest new number comes on top of it */
+    /* the stack is empty: the lowest new number is pushed last */
 
     for (i = n; i > streams->nslots; i--) {
         unused[streams->nunused++] = (uint32_t) (i - 1);
@@ -164,7 +164,7 @@ ngx_http_mcp_deadlines_get(ngx_http_mcp_streams_t *streams,
         }
     }
 
-    /* an element stays for ever: there is one for each configured interval */
+    /* the element is never freed: there is one for each configured interval */
 
     deadlines = ngx_alloc(sizeof(ngx_http_mcp_deadlines_t), ngx_cycle->log);
     if (deadlines == NULL) {

@@ -76,9 +76,9 @@ struct ngx_http_mcp_member_s {
 
 /*
  * A group (of sessions) whose streams this worker carries, or an endpoint with
- * such groups.  News of an endpoint are looked at for one group after the
- * other: groups still to be looked at are in the endpoint's "todo", all others
- * in "groups".
+ * such groups.  News of an endpoint is looked at for one group after the other:
+ * groups still to be looked at are in the endpoint's "todo", all others in
+ * "groups".
  */
 
 typedef struct ngx_http_mcp_group_s  ngx_http_mcp_group_t;
@@ -98,7 +98,7 @@ struct ngx_http_mcp_group_s {
     /* of a group */
     ngx_http_mcp_group_t         *endpoint;
     ngx_queue_t                   sibling;    /* in the endpoint's queues */
-    ngx_http_mcp_want_t           all;        /* all streams of the group */
+    ngx_http_mcp_want_t           all;        /* has all streams of the group */
     ngx_rbtree_t                  wants;      /* ngx_http_mcp_want_t by hash */
     ngx_rbtree_node_t             sentinel;
 
@@ -106,7 +106,8 @@ struct ngx_http_mcp_group_s {
     ngx_queue_t                   groups;
     ngx_queue_t                   todo;
 
-    unsigned                      queued:1;   /* it is in pending_groups */
+    unsigned                      queued:1;   /* the group is in
+                                                 pending_groups */
 };
 
 
@@ -148,17 +149,19 @@ struct ngx_http_mcp_stream_s {
                                                  stream */
 
     ngx_http_mcp_group_t         *group;
-    ngx_http_mcp_member_t         all;        /* of the group */
+    ngx_http_mcp_member_t         all;        /* membership in the
+                                                 "all" of the group */
     ngx_http_mcp_member_t        *wants;
-    ngx_uint_t                    nwants;     /* length of "wants", which also
-                                                 has former wants, and some
-                                                 twice */
-    ngx_queue_t                   pending;    /* place among those to be looked
-                                                 at */
-    ngx_queue_t                   due;        /* place in its queue of
-                                                 deadlines */
-    ngx_msec_t                    deadline;   /* of the heartbeat, or of a slow
-                                                 client */
+    ngx_uint_t                    nwants;     /* number of elements of "wants",
+                                                 among them former wants, and
+                                                 some wants twice */
+    ngx_queue_t                   pending;    /* place in "pending" of the
+                                                 worker's streams */
+    ngx_queue_t                   due;        /* place among the streams of a
+                                                 ngx_http_mcp_deadlines_t */
+    ngx_msec_t                    deadline;   /* time of the next heartbeat, or
+                                                 at which a slow client is
+                                                 dropped */
 
     uint64_t                      unlogged;   /* position in the log of a large
                                                  message that is not in the log;
@@ -172,21 +175,24 @@ struct ngx_http_mcp_stream_s {
     unsigned                      offered:3;    /* NGX_MCP_OFFERED_* of the
                                                    session */
     unsigned                      get:1;        /* the stream of a GET */
-    unsigned                      direct:1;     /* it has no channel: messages
-                                                   are sent to it one by one */
+    unsigned                      direct:1;     /* the stream has no channel:
+                                                   messages are sent to it one
+                                                   by one */
     unsigned                      answered:1;   /* the answer was sent, or is in
                                                    the channel */
-    unsigned                      parkable:1;   /* it may be parked */
+    unsigned                      parkable:1;   /* the stream may be parked */
     unsigned                      chunked:1;    /* held: the module makes chunks
                                                    and bypasses filters */
     unsigned                      drained:1;    /* held: the request has
                                                    nothing unsent */
-    unsigned                      queued:1;     /* in pending */
-    unsigned                      indexed:1;    /* the index has all its
-                                                   wants */
-    unsigned                      follows:1;    /* took all messages, and
-                                                   follows its group */
-    unsigned                      has_deadline:1;  /* in such a queue */
+    unsigned                      queued:1;     /* the stream is in
+                                                   "pending" */
+    unsigned                      indexed:1;    /* the index has all wants of
+                                                   the stream */
+    unsigned                      follows:1;    /* the stream took all messages,
+                                                   and follows its group */
+    unsigned                      has_deadline:1;  /* the stream is in a queue
+                                                      of deadlines */
     unsigned                      slow:1;       /* the deadline is that of
                                                    send_timeout */
     unsigned                      source_waits:1;  /* the call waits for room */
@@ -195,7 +201,8 @@ struct ngx_http_mcp_stream_s {
     unsigned                      missed:1;     /* the answer may be among the
                                                    messages of a gap */
     unsigned                      closed:1;     /* the zone and the tables do
-                                                   not have it any more */
+                                                   not have the stream any
+                                                   more */
     unsigned                      finish:1;     /* in its next turn the body
                                                    finalizes the request */
     unsigned                      broken:1;     /* the connection is broken */
@@ -227,9 +234,9 @@ struct ngx_http_mcp_streams_s {
                                                  by place; see
                                                  ngx_mcp_want_add() */
 
-    ngx_queue_t                   unchanged_groups;  /* have no news */
-    ngx_queue_t                   changed_groups;  /* may have news */
-    ngx_queue_t                   pending_groups;  /* have news */
+    ngx_queue_t                   unchanged_groups;  /* without news */
+    ngx_queue_t                   changed_groups;  /* with news, perhaps */
+    ngx_queue_t                   pending_groups;  /* with news */
 
     ngx_http_mcp_group_t         *reading;    /* group or endpoint whose news
                                                  are in news[]; NULL: none */
@@ -250,11 +257,12 @@ struct ngx_http_mcp_streams_s {
 
     /* ending of streams while the worker quits */
     ngx_event_t                   drain;      /* timer of the next turn */
-    ngx_msec_t                    drain_start;  /* time of the beginning */
+    ngx_msec_t                    drain_start;  /* time when the ending began */
     ngx_uint_t                    drain_next; /* first slot not looked at yet */
     ngx_uint_t                    drain_top;  /* number of slots to look at */
-    ngx_uint_t                    drain_jitter;  /* random part of the time, so
-                                                 that workers differ */
+    ngx_uint_t                    drain_jitter;  /* random part of the time of
+                                                    each end, so that workers
+                                                    differ */
     ngx_uint_t                    draining;   /* the worker quits */
 
     ngx_queue_t                   groups[NGX_HTTP_MCP_STREAM_GROUPS];
@@ -262,7 +270,7 @@ struct ngx_http_mcp_streams_s {
 };
 
 
-/* ngx_http_mcp_stream_base.c: functions for the files below */
+/* ngx_http_mcp_stream_base.c: functions for the other files of streams */
 
 ngx_http_mcp_stream_t *ngx_http_mcp_stream_alloc(ngx_mcp_zone_t *zone);
 void ngx_http_mcp_stream_free(ngx_http_mcp_stream_t *s);
@@ -302,8 +310,9 @@ ngx_int_t ngx_http_mcp_stream_write(ngx_http_mcp_stream_t *s, u_char *p,
     size_t len);
 
 /*
- * Makes an HTTP chunk of *len bytes at p, which need the same room.  Returns
- * the chunk's begin and sets *len to the chunk's size.
+ * Makes an HTTP chunk of *len bytes at p, with room around them as for
+ * ngx_http_mcp_stream_write().  Returns the chunk's begin and sets *len to the
+ * chunk's size.
  */
 u_char *ngx_http_mcp_stream_chunk(u_char *p, size_t *len);
 
@@ -311,7 +320,7 @@ u_char *ngx_http_mcp_stream_chunk(u_char *p, size_t *len);
 void ngx_http_mcp_stream_count(ngx_http_mcp_stream_t *s, ngx_uint_t n);
 
 /*
- * Says that the client took bytes: sets the deadline and, if the stream may
+ * Notes that the client took bytes: sets the deadline and, if the stream may
  * write again, gives it a turn.
  */
 void ngx_http_mcp_stream_sent(ngx_http_mcp_stream_t *s);
@@ -331,16 +340,19 @@ ngx_int_t ngx_http_mcp_stream_join_group(ngx_http_mcp_stream_t *s);
 void ngx_http_mcp_stream_leave_group(ngx_http_mcp_stream_t *s);
 
 /*
- * Lets a stream that took all of its general line follow its group: it is woken
- * for events that it wants, and its place moves on with the group's.  It stops
- * following before it takes again or is closed.  NGX_OK; NGX_AGAIN: some of its
- * wants were not in the index until now, so it has to read once more first;
- * NGX_ERROR.
+ * Lets a stream that took all of its general line follow its group: the stream
+ * is woken for events that it wants, and its place moves on with the group's.
+ * The stream stops following before it reads again or is closed.  NGX_OK;
+ * NGX_AGAIN: some of its wants were not in the index until now, so it has to
+ * read once more first; NGX_ERROR.
  */
 ngx_int_t ngx_http_mcp_stream_follow(ngx_http_mcp_stream_t *s);
 void ngx_http_mcp_stream_unfollow(ngx_http_mcp_stream_t *s);
 
-/* removes all wants of the stream from the index; follow() adds them again */
+/*
+ * Removes all wants of the stream from the index; ngx_http_mcp_stream_follow()
+ * adds them again.
+ */
 void ngx_http_mcp_stream_unindex(ngx_http_mcp_stream_t *s);
 
 /*
@@ -351,8 +363,8 @@ ngx_uint_t ngx_http_mcp_stream_outdated(ngx_http_mcp_stream_t *s);
 
 /*
  * Looks at the next piece of news of groups.  NGX_OK: *s is a stream that wants
- * it, or NULL; NGX_AGAIN: call again in another turn; NGX_DONE: there are no
- * news.
+ * this piece, or NULL; NGX_AGAIN: call again in another turn; NGX_DONE: there
+ * is no news.
  */
 ngx_int_t ngx_http_mcp_stream_news(ngx_http_mcp_streams_t *streams,
     ngx_http_mcp_stream_t **s);

@@ -430,8 +430,8 @@ ngx_http_mcp_held_writer(ngx_http_request_t *r)
     if (wev->timedout) {
 
         /*
-         * the timer is of the subrequest's upstream, which takes this
-         * connection for its own; ours is the deadline
+         * The timer is that of a subrequest's upstream, which uses this
+         * connection as its own.  The stream has a deadline instead of a timer.
          */
 
         wev->timedout = 0;

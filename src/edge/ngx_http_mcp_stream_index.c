@@ -254,7 +254,7 @@ ngx_http_mcp_stream_index(ngx_http_mcp_stream_t *s)
     wants = few;
     max = NGX_HTTP_MCP_WANTS_FEW;
 
-    /* most of what it has in the index may be wanted no more */
+    /* most indexed wants of the stream may be former ones */
 
     if (s->nwants > 2 * s->zs.nwants + NGX_HTTP_MCP_WANTS_FEW) {
         ngx_http_mcp_stream_unindex(s);
@@ -408,7 +408,7 @@ ngx_http_mcp_stream_group(ngx_mcp_zone_t *zone, ngx_mcp_ref_t group)
 
 
 /*
- * News are looked at in order, one group after the other.  No stream that
+ * News is looked at in order, one group after the other.  No stream that
  * follows a group wants any of the news up to "seen" of that group.
  */
 

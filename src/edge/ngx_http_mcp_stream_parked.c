@@ -387,7 +387,7 @@ ngx_http_mcp_parked_read_handler(ngx_event_t *rev)
         return;
     }
 
-    /* the client sends nothing more on this connection */
+    /* nothing that the client sends on this connection is needed */
 
     for (i = 0; i < NGX_HTTP_MCP_PARKED_READS; i++) {
 

@@ -72,8 +72,9 @@ ngx_http_mcp_evaluate(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
 
 
 /*
- * Evaluates a part of who the caller is.  empty, not_text: why an empty value,
- * or one that is no UTF-8, is refused; NULL: it is not refused.
+ * Evaluates the tenant, identity or list key of the caller.  empty, not_text:
+ * why an empty value, or one that is no UTF-8, is refused; NULL: it is not
+ * refused.
  */
 
 static ngx_int_t

@@ -212,7 +212,7 @@ ngx_http_mcp_value_session(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
 {
     if (ctx->session_id.len && (ctx->computed || r != r->main)) {
 
-        /* it chooses the server of an upstream, as a session id does */
+        /* this id chooses the server of an upstream, as a session id does */
 
         *value = ctx->session_id;
 
