@@ -645,7 +645,7 @@ ngx_http_mcp_call_end(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
 
     r = call->r;
 
-    /* a client may send its next request as soon as it has the answer */
+    /* the call counts no more: the client may send its next request at once */
 
     if (call->response != NGX_HTTP_MCP_CALL_STREAM) {
         ngx_http_mcp_call_unregister(call);
@@ -691,7 +691,7 @@ ngx_http_mcp_call_end(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
     case NGX_HTTP_MCP_CALL_JSON:
 
         if (call->rc != NGX_OK) {
-            /* the client sees by a cut JSON text that the call failed */
+            /* the client sees that the call failed, as the JSON text is cut */
 
             r->keepalive = 0;
             ngx_http_finalize_request(r, NGX_ERROR);
@@ -704,7 +704,7 @@ ngx_http_mcp_call_end(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
     default: /* NGX_HTTP_MCP_CALL_UNSENT */
 
         if (!r->header_sent) {
-            /* there was no memory */
+            /* there was no memory for the answer */
             call->rc = NGX_HTTP_INTERNAL_SERVER_ERROR;
         }
     }

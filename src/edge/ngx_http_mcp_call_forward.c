@@ -46,7 +46,8 @@ typedef struct {
     /* a JSON answer that is passed on in pieces as they come */
     ngx_chain_t              *free;       /* links with buffers to be filled */
     ngx_chain_t              *busy;       /* links that are not sent yet */
-    ngx_chain_t             **tail;       /* where the next link is put */
+    ngx_chain_t             **tail;       /* address at which the next link is
+                                             put */
     ngx_buf_t                *room;       /* buffer that is being filled, or
                                              NULL */
     ngx_mcp_stamp_t          *stamp;      /* edits the answer; NULL: the answer

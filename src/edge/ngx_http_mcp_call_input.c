@@ -204,7 +204,7 @@ ngx_http_mcp_call_input_send(ngx_http_mcp_call_t *call,
 }
 
 
-/* makes the params; adds an elicitationId, which 2026-07-28 does not have */
+/* makes the params of a request; adds elicitationId, which 2026-07-28 lacks */
 
 static ngx_str_t
 ngx_http_mcp_call_input_params(ngx_http_mcp_call_t *call,
@@ -406,7 +406,7 @@ ngx_http_mcp_call_input_stop(ngx_http_mcp_call_t *call)
 }
 
 
-/* ends the round; say: tells the client which requests are cancelled */
+/* ends the round; say: the client is told which requests are cancelled */
 
 static void
 ngx_http_mcp_call_input_cancel(ngx_http_mcp_call_t *call, ngx_uint_t say)

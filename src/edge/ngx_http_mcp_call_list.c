@@ -13,15 +13,15 @@
 #include "ngx_mcp_splice.h"
 
 
-/* ms for which a call waits until the cache has a list at all */
+/* ms for which a call waits for a list that is not cached yet */
 #define NGX_HTTP_MCP_LIST_TIMEOUT   5000
 
-/* an answer up to its id, and behind the id up to its result */
+/* the text of an answer before its id, and the text between id and result */
 #define NGX_HTTP_MCP_LIST_ID      "{\"jsonrpc\":\"2.0\",\"id\":"
 #define NGX_HTTP_MCP_LIST_RESULT  ",\"result\":"
 
 
-/* a call that waits for a list */
+/* a call that waits until a list is cached */
 
 typedef struct {
     ngx_http_mcp_list_waiter_t  waiter;
@@ -228,7 +228,7 @@ ngx_http_mcp_list_kind(ngx_http_mcp_call_t *call)
  * Answers from the cache.  NGX_OK: *reply is the answer; NGX_AGAIN: the call
  * has to wait until the list is cached; NGX_DECLINED: the upstream is to be
  * asked; NGX_ERROR.  The list is released with the request.  partial: the call
- * has waited, and takes a list that lacks those of some upstreams.
+ * has waited, and takes a list without the entries of some upstreams.
  */
 
 static ngx_int_t

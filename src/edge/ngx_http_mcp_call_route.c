@@ -87,7 +87,10 @@ ngx_http_mcp_call_route(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
 }
 
 
-/* finds the whole name in a cached list, or leaves it to be looked up later */
+/*
+ * Finds the whole name of a cut one in a cached list.  NGX_OK; NGX_DECLINED:
+ * the name has to be looked up later; NGX_ERROR (no memory).
+ */
 
 static ngx_int_t
 ngx_http_mcp_call_route_cut(ngx_http_mcp_call_t *call, ngx_str_t *name)

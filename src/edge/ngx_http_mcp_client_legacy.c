@@ -465,7 +465,7 @@ ngx_http_mcp_legacy_client_version(ngx_http_request_t *r,
 }
 
 
-/* names the versions that the endpoint offers, newest first */
+/* refuses a version; the error names the offered ones, newest first */
 
 static ngx_int_t
 ngx_http_mcp_legacy_client_refuse_version(ngx_http_request_t *r,

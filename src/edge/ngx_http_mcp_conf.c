@@ -1151,7 +1151,7 @@ ngx_http_mcp_conf_publishers(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf)
 }
 
 
-/* notes whether events for topics can be published, or waited for */
+/* sets bridge->topics if events for topics can be published or waited for */
 
 static void
 ngx_http_mcp_conf_topics(ngx_http_mcp_loc_conf_t *mlcf)

@@ -41,7 +41,7 @@ ngx_int_t ngx_http_mcp_conf_check(ngx_conf_t *cf,
 char *ngx_http_mcp_conf_list_cache(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
 
-/* merges and checks from where lists come, and which are fetched in advance */
+/* merges and checks mcp_list_cache: the lists that are cached, their sources */
 char *ngx_http_mcp_merge_lists(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf);
 
 

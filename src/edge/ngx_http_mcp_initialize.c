@@ -19,7 +19,7 @@
 #include "ngx_http_mcp_output.h"
 
 
-/* bytes of params that the session keeps, to begin upstream sessions */
+/* the most bytes of params that a session keeps, to begin upstream sessions */
 #define NGX_HTTP_MCP_INITIALIZE_MAX    4096
 #define NGX_HTTP_MCP_INITIALIZE_FRAME                                         \
     sizeof("{\"protocolVersion\":\"\",\"capabilities\":,\"clientInfo\":}")
@@ -32,9 +32,9 @@ struct ngx_http_mcp_initialize_s {
                                                  made */
     ngx_http_mcp_feed_wait_t   *feeds;        /* feeds that the answer waits
                                                  for, or NULL */
-    ngx_str_t                   result;       /* the upstream's result; while
-                                                 feeds are waited for, that of
-                                                 the client */
+    ngx_str_t                   result;       /* raw result of the upstream;
+                                                 while feeds are waited for, the
+                                                 result for the client */
 
     /* if the message itself was forwarded */
     ngx_http_mcp_upstream_t    *target;       /* upstream that got it */
@@ -704,7 +704,10 @@ ngx_http_mcp_initialize_new(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
 }
 
 
-/* returns the revision that is asked for, else the newest with sessions */
+/*
+ * Returns the revision that the client asks for, if the endpoint offers it;
+ * else the newest offered one that has sessions.
+ */
 
 static ngx_uint_t
 ngx_http_mcp_initialize_revision(ngx_http_mcp_loc_conf_t *mlcf,

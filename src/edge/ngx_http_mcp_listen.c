@@ -34,7 +34,7 @@
 /* a resource of whose updates the client wants to be told */
 
 typedef struct {
-    ngx_str_t                    uri;         /* as the client wrote it */
+    ngx_str_t                    uri;         /* URI as the client wrote it */
     ngx_http_mcp_route_t         route;
     ngx_http_mcp_interest_t      interest;
     ngx_http_mcp_feed_wait_t    *feeds;       /* feeds of the topic that are
@@ -55,7 +55,8 @@ typedef struct ngx_http_mcp_listen_s {
     ngx_http_request_t          *r;
     ngx_http_mcp_ctx_t          *ctx;
     ngx_mcp_listen_t             filter;
-    ngx_http_mcp_listen_uri_t   *uris;        /* for each of filter.uris */
+    ngx_http_mcp_listen_uri_t   *uris;        /* one for each URI of
+                                                 filter.uris */
     ngx_http_mcp_feed_wait_t    *feeds;       /* feeds of the tenant that are
                                                  waited for, or NULL */
     ngx_uint_t                   waiting;     /* number of subscriptions and

@@ -98,18 +98,21 @@ typedef struct {
 #define NGX_HTTP_MCP_RESULT_TENANT  128
 
 typedef struct {
-    ngx_pool_t                 *pool;         /* NULL: there is no result */
+    ngx_pool_t                 *pool;         /* memory of the result; NULL:
+                                                 there is no result */
     ngx_str_t                   text;         /* members of the result behind
                                                  protocolVersion */
-    ngx_str_t                   info;         /* serverInfo in text, raw */
-    ngx_str_t                   alone;        /* result for clients without
-                                                 session, once one has asked */
+    ngx_str_t                   info;         /* raw serverInfo of the result */
+    ngx_str_t                   alone;        /* result of server/discover;
+                                                 empty: no client has asked for
+                                                 it */
     ngx_uint_t                  offered;      /* NGX_MCP_OFFERED_* */
     uint64_t                    changes;      /* number of changes of profiles
                                                  before the result was made */
-    ngx_msec_t                  time;         /* when that was; 0: never */
-    ngx_uint_t                  known;        /* profiles in the zone tell
-                                                 info */
+    ngx_msec_t                  time;         /* time at which the result was
+                                                 cached; 0: it is not cached */
+    ngx_uint_t                  known;        /* info is from profiles in the
+                                                 zone */
     uint64_t                    known_at;     /* 1 + number of changes when
                                                  "known" was set; 0: never */
     size_t                      tenant_len;
@@ -122,8 +125,8 @@ typedef struct {
 typedef struct {
     ngx_http_mcp_result_t       results[NGX_HTTP_MCP_RESULTS];
     ngx_pool_cleanup_t         *cleanup;       /* frees the pools of results */
-    ngx_uint_t                  lists_logged;  /* what mcp_list_cache does was
-                                                  logged */
+    ngx_uint_t                  lists_logged;  /* the effect of mcp_list_cache
+                                                  was logged */
     ngx_uint_t                  tools_hidden;  /* bits of built-in tools that
                                                   were logged as hiding tools
                                                   of upstreams */

@@ -130,7 +130,7 @@ ngx_http_mcp_notification_send(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
 }
 
 
-/* returns the upstream of a call; NULL: all are told, or there is only one */
+/* returns the upstream of a call; NULL: all upstreams are notified */
 
 static ngx_http_mcp_upstream_t *
 ngx_http_mcp_notification_upstream(ngx_http_mcp_loc_conf_t *mlcf,

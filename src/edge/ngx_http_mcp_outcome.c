@@ -243,9 +243,7 @@ ngx_http_mcp_outcome_refusal(ngx_http_request_t *r, ngx_str_t *id,
 {
     ngx_str_t  code;
 
-    /*
-     * A 404 of the upstream would be about a session that is not the client's.
-     */
+    /* A 404 is about the upstream session, of which the client knows nothing */
 
     if (outcome != NGX_HTTP_MCP_STATUS || x->refusal.len == 0
         || x->status == NGX_HTTP_UNAUTHORIZED

@@ -15,7 +15,7 @@
 
 #define NGX_HTTP_MCP_PUBLISH_SCRATCH  4096
 
-/* the most bytes of the answer about events, and those of one buffer */
+/* the most bytes of the answer about events; bytes of one buffer of it */
 #define NGX_HTTP_MCP_PUBLISH_ANSWER   (8 * 1024 * 1024)
 #define NGX_HTTP_MCP_PUBLISH_BUF      4096
 

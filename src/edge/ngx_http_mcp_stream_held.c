@@ -307,7 +307,7 @@ ngx_http_mcp_held_drop(ngx_http_mcp_stream_t *s)
         }
     }
 
-    /* otherwise the end of the exchange would finalize the request */
+    /* c->error would make the end of the exchange finalize the request */
     c->error = 0;
 
     r->read_event_handler = ngx_http_block_reading;
