@@ -33,8 +33,8 @@ typedef struct {
 } ngx_http_mcp_feed_t;
 
 /*
- * Bits of "demand": the feed is opened on demand, once for each tenant or
- * topic, as its URI or topic has a variable for that.
+ * Bits of "demand": the feed is opened on demand, once for each tenant or each
+ * topic, because its URI or "topic=" has a variable of the tenant or topic.
  */
 
 #define NGX_HTTP_MCP_FEED_TENANT  0x01
@@ -71,8 +71,8 @@ typedef enum {
 typedef struct {
     ngx_mcp_zone_t             *zone;
     ngx_str_t                   endpoint;    /* name of the endpoint */
-    ngx_http_conf_ctx_t        *conf_ctx;    /* context of its location */
-    ngx_http_mcp_router_t       router;      /* its upstreams */
+    ngx_http_conf_ctx_t        *conf_ctx;    /* contexts of its location */
+    ngx_http_mcp_router_t       router;      /* upstreams of the endpoint */
     ngx_uint_t                  duplicate;   /* earlier settings exist for the
                                                 same endpoint */
 
@@ -106,8 +106,9 @@ typedef struct {
                                                   ask, or NULL */
     ngx_mcp_sources_t           sources;     /* sources of lists' parts: the
                                                 router's upstreams */
-    ngx_uint_t                  declared;    /* whether what clients declare
-                                                decides what they are offered */
+    ngx_uint_t                  declared;    /* lists of upstreams may depend
+                                                on the capabilities that clients
+                                                declare */
 
     ngx_uint_t                  tools;       /* NGX_HTTP_MCP_TOOL_* */
     ngx_uint_t                 *hidden;      /* NGX_HTTP_MCP_TOOL_* of built-in
@@ -115,7 +116,8 @@ typedef struct {
                                                 logged that they hide a tool of
                                                 an upstream */
     ngx_uint_t                  topics;      /* NGX_HTTP_MCP_TOPICS_* */
-    ngx_uint_t                  topic_limit; /* topics of one tenant */
+    ngx_uint_t                  topic_limit; /* topics of a tenant, at most
+                                                */
     ngx_str_t                  *tenant;      /* tenant of all clients; NULL:
                                                 clients have different ones */
 } ngx_http_mcp_bridge_t;

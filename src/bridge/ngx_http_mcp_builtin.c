@@ -285,7 +285,7 @@ ngx_http_mcp_builtin_args(ngx_str_t *arguments,
                    "after";
         }
 
-        /* some clients send null for what is not given */
+        /* some clients send null for an argument that is not given */
 
         if (value.data[0] == 'n') {
             ngx_str_null(&value);
@@ -735,7 +735,7 @@ ngx_http_mcp_builtin_caller_info(ngx_http_mcp_bridge_t *bridge,
 }
 
 
-/* the client as it described itself: clientInfo and capabilities */
+/* composes clientInfo and capabilities that the session's client has sent */
 
 static ngx_int_t
 ngx_http_mcp_builtin_client(ngx_http_mcp_bridge_t *bridge,
@@ -772,7 +772,7 @@ ngx_http_mcp_builtin_client(ngx_http_mcp_bridge_t *bridge,
 }
 
 
-/* {"info":{...},"capabilities":{...}} */
+/* composes {"info":{...},"capabilities":{...}} */
 
 static ngx_int_t
 ngx_http_mcp_builtin_describe(ngx_str_t *info, ngx_str_t *capabilities,
@@ -1078,7 +1078,7 @@ ngx_http_mcp_list_edit_tools(ngx_http_mcp_list_edit_t *edit,
             return NGX_ERROR;
         }
 
-        /* the bracket is copied with what follows */
+        /* "[" is copied together with the text that follows it */
 
         from = rest.data - 1;
         rest.len = last - rest.data;
@@ -1196,7 +1196,10 @@ ngx_http_mcp_list_edit_copy(u_char *p, u_char *from, u_char *to)
 }
 
 
-/* a tool that has the name of a built-in one could never be called */
+/*
+ * Tells whether the caller may see a tool of an upstream.  NGX_DECLINED: no, as
+ * for a tool with the name of a built-in one, which could never be called.
+ */
 
 static ngx_int_t
 ngx_http_mcp_list_edit_tool(ngx_http_mcp_list_edit_t *edit, ngx_str_t *raw)

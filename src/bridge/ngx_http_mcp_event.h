@@ -32,12 +32,13 @@ typedef struct {
     ngx_str_t               identity;     /* data NULL: all identities */
     ngx_str_t               uri;          /* resource to which the sessions have
                                              subscribed; len 0: all sessions */
-    ngx_str_t               topic;        /* URI of the event's topic; len 0:
-                                             it has none */
+    ngx_str_t               topic;        /* URI of the event's topic; len 0: no
+                                             topic */
     ngx_array_t             deliveries;   /* ngx_mcp_delivery_t */
 
     unsigned                addressed:1;  /* sessions of the next delivery are
-                                             counted as the event's */
+                                             counted as addressed by the event
+                                             */
 } ngx_http_mcp_address_t;
 
 

@@ -10,7 +10,7 @@
 #include "ngx_mcp_splice.h"
 
 
-/* progress tokens of one source for which all sessions are searched */
+/* progress tokens of a source, at most, for which all sessions are searched */
 #define NGX_HTTP_MCP_EVENT_IN_SEARCHES  64
 
 
@@ -386,7 +386,10 @@ ngx_http_mcp_event_in_payload(ngx_http_mcp_event_in_t *in, ngx_str_t *body,
 }
 
 
-/* many senders of JSON call it a form; json is its type, 0 for text */
+/*
+ * Scans a body as JSON whatever its Content-Type is, because many senders name
+ * that of forms.  *json becomes the type of the value, or stays 0 for a text.
+ */
 
 static const char *
 ngx_http_mcp_event_in_json(ngx_http_mcp_event_in_t *in, ngx_str_t *body,
@@ -518,7 +521,10 @@ ngx_http_mcp_event_in_member(ngx_http_mcp_event_in_t *in, ngx_mcp_path_e path,
 }
 
 
-/* *key stays 0 if the event has no id; ids count per endpoint and tenant */
+/*
+ * Computes *key from the event's id, endpoint and tenant, because each tenant
+ * of an endpoint has ids of its own.  *key stays 0 if the event has no id.
+ */
 
 static const char *
 ngx_http_mcp_event_in_id(ngx_http_mcp_event_in_t *in,
@@ -551,7 +557,7 @@ ngx_http_mcp_event_in_id(ngx_http_mcp_event_in_t *in,
             return NULL;
         }
 
-        /* the id is that of the whole body: each event gets its number */
+        /* in->id is the id of a whole body: the event's number is added */
 
         d = ngx_pnalloc(in->pool, in->id.len + NGX_INT_T_LEN + 1);
         if (d == NULL) {
@@ -730,7 +736,7 @@ ngx_http_mcp_event_in_progress(ngx_http_mcp_event_in_t *in,
 }
 
 
-/* adds a delivery to the topic, whose readers get the event from now on */
+/* adds a delivery to the event's topic at each endpoint that has topics */
 
 static ngx_int_t
 ngx_http_mcp_event_in_keep(ngx_http_mcp_event_in_t *in,
@@ -778,7 +784,7 @@ ngx_http_mcp_event_in_invalidate(ngx_http_mcp_event_in_t *in,
             continue;
         }
 
-        /* subscribers of a topic are counted, wherever they are */
+        /* of an event with a topic only the topic's subscribers are counted */
 
         to->addressed = (to->topic.len == 0);
         to->endpoint = &bridges[i]->endpoint;
@@ -799,7 +805,7 @@ ngx_http_mcp_event_in_invalidate(ngx_http_mcp_event_in_t *in,
                 continue;
             }
 
-            /* the session is where nothing becomes of the event */
+            /* the event is for this endpoint, but no rule of it matches */
 
             post->optional = 1;
         }

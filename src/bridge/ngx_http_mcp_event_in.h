@@ -73,8 +73,8 @@ typedef struct {
     ngx_uint_t                  missed;
 
     /* private */
-    ngx_uint_t                  number;       /* of the event among those of
-                                                 the source, from 1 */
+    ngx_uint_t                  number;       /* number of the event among the
+                                                 events of the source, from 1 */
     ngx_uint_t                  searches;     /* how often all sessions were
                                                  searched for a progress token
                                                  so far */

@@ -9,10 +9,10 @@
 #include "ngx_http_mcp_topic.h"
 
 
-/* a worker may use one in so many of its connections for feeds on demand */
+/* feeds on demand may use one of every 8 connections of a worker */
 #define NGX_HTTP_MCP_FEED_SHARE  8
 
-/* a tenant may have one in so many of the feeds on demand of a worker */
+/* a tenant may have one of every 2 feeds on demand of a worker */
 #define NGX_HTTP_MCP_FEED_TENANTS  2
 
 /* ms between two lines of the log about a limit */
@@ -178,8 +178,8 @@ ngx_http_mcp_feed_init(ngx_mcp_zone_t *zone, ngx_array_t *bridges)
 
 
 /*
- * Opens the feed for each tenant that has sessions.  Those that are older than
- * this configuration do not ask for it.
+ * Opens the feed for each tenant that has sessions.  Sessions that are older
+ * than this configuration did not ask for the feed when they began.
  */
 
 static void
@@ -922,7 +922,7 @@ ngx_http_mcp_feed_ended(ngx_http_mcp_reader_t *reader, ngx_uint_t how)
 
     fs = reader->data;
 
-    /* somebody who found the lease just before its end made no new one */
+    /* a request may have found the lease just before its end */
 
     if (how == NGX_HTTP_MCP_READER_DROPPED && ngx_http_mcp_feed_wanted(fs)) {
         (void) ngx_mcp_lease_ensure(reader->upstream->zone, &reader->key);

@@ -24,8 +24,9 @@ typedef struct {
     ngx_http_mcp_bridge_t     *bridge;
     ngx_http_mcp_upstream_t   *upstream;
     ngx_mcp_caller_t          *caller;
-    ngx_str_t                  uri;        /* of the resource */
-    ngx_uint_t                 limit;      /* of the session's subscriptions */
+    ngx_str_t                  uri;        /* URI of the resource */
+    ngx_uint_t                 limit;      /* limit of the session's
+                                              subscriptions */
     ngx_pool_t                *pool;
 
     /*

@@ -11,7 +11,7 @@
 #include "ngx_mcp_outbox.h"
 
 
-/* copies, and bytes of them, that a worker keeps for a zone */
+/* copies and bytes of all copies that a worker keeps for a zone, at most */
 #define NGX_HTTP_MCP_LIST_CACHE_COPIES  1024
 #define NGX_HTTP_MCP_LIST_CACHE_SIZE    (32 * 1024 * 1024)
 
@@ -20,10 +20,10 @@
 /* value of "annotated": a tool of the list has arguments that headers repeat */
 #define NGX_HTTP_MCP_LIST_ANNOTATED  2
 
-/* ms between two notes in the zone that a copy is used */
+/* ms after which a worker that uses a list tells the zone so again */
 #define NGX_HTTP_MCP_LIST_CACHE_TOUCH  1000
 
-/* bytes of the name of a log line that is written once */
+/* bytes of the id by which the zone knows that a line was logged */
 #define NGX_HTTP_MCP_LIST_CACHE_ID  256
 
 
@@ -185,7 +185,7 @@ ngx_http_mcp_list_cache_get(ngx_http_mcp_bridge_t *bridge,
 
     rc = NGX_ERROR;
 
-    /* the list may be replaced or dropped at any moment */
+    /* tries again if the list is replaced or dropped in the meantime */
 
     for (i = 0; i < 4; i++) {
 

@@ -12,7 +12,7 @@
 #include "ngx_http_mcp_profile.h"
 
 
-/* ms between two fetches of a list, although the upstream's hint is shorter */
+/* ms between two fetches of a list, at least; a shorter hint counts as this */
 #define NGX_HTTP_MCP_LIST_TTL  10000
 
 
@@ -44,7 +44,8 @@ typedef struct {
  */
 
 struct ngx_http_mcp_list_refresh_s {
-    ngx_queue_t               queue;      /* place among all of the worker */
+    ngx_queue_t               queue;      /* place among all such structures
+                                             of the worker */
     ngx_http_mcp_shared_t    *us;
     ngx_mcp_audience_t        names;      /* endpoint, tenant and key of the
                                              audience */

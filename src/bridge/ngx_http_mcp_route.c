@@ -180,9 +180,10 @@ ngx_http_mcp_route_next(ngx_http_mcp_bridge_t *bridge,
 
 
 /*
- * The first that was not asked yet.  One that tells of no updates takes any
- * subscription without a request, so that it comes behind those that do; nobody
- * waits for one that may not answer while another one may have it.
+ * Returns the next upstream to ask; NULL: all were asked.  An upstream that
+ * does not notify of updates accepts any subscription without a request, so
+ * this upstream comes behind those that notify.  An upstream that may not
+ * answer comes last: another one may have the resource.
  */
 
 static ngx_http_mcp_upstream_t *

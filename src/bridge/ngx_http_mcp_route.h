@@ -29,7 +29,7 @@ typedef struct {
                                              subject; data NULL: the name that
                                              the client sent */
     uint32_t                  asked;      /* bits of the upstreams that were
-                                             asked, with "upstream" */
+                                             asked, including "upstream" */
     unsigned                  cut:1;      /* "local" is wrong if the name that
                                              clients see was cut */
     unsigned                  seek:1;     /* if "upstream" answers that it has

@@ -28,7 +28,10 @@
  */
 #define NGX_HTTP_MCP_SHARED_URIS        256
 
-/* places in a URI at which the URI of a whole may end, counted from the end */
+/*
+ * Places in a URI, counted from its end, at which the URI of a resource may end
+ * of which the URI's resource is a part.
+ */
 #define NGX_HTTP_MCP_SHARED_WHOLES      16
 
 
@@ -686,8 +689,9 @@ ngx_http_mcp_shared_request(ngx_http_mcp_shared_t *us, ngx_str_t *method,
 
 
 /*
- * Makes a request that owns the pool, and has it wait.  The caller sets its
- * other members.  NULL: no memory; the pool is still the caller's.
+ * Makes a request that owns the pool, and adds it to us->waiting.  The caller
+ * sets the other members of the request.  NULL: no memory; the pool is still
+ * the caller's.
  */
 
 static ngx_http_mcp_shared_request_t *
@@ -1233,7 +1237,7 @@ ngx_http_mcp_shared_event(ngx_http_mcp_reader_t *reader,
 
     } else if (method == NGX_MCP_METHOD_RESOURCES_UPDATED) {
 
-        /* the request of the stream may last for days, and its pool as well */
+        /* the pool of the stream's request may live for days */
 
         pool = ngx_create_pool(1024, ngx_cycle->log);
 
@@ -1272,8 +1276,9 @@ ngx_http_mcp_shared_gap(ngx_http_mcp_reader_t *reader, const char *why)
 
 
 /*
- * Tells of a gap to subscribers of the resources to which the present upstream
- * session is subscribed; those of others are told when these are subscribed to.
+ * Notifies of a gap the subscribers of the resources to which the present
+ * upstream session is subscribed.  Subscribers of another resource are notified
+ * when the session is subscribed to that resource.
  */
 
 static void
@@ -1365,8 +1370,9 @@ ngx_http_mcp_shared_notify_updated(ngx_http_mcp_shared_t *us, ngx_str_t *uri)
 
 
 /*
- * uri: the updated resource, or empty; then flags are NGX_MCP_EVENT_OFFERED()
- * or .._CHANGED(), of a change of lists.  pool may be NULL if uri is empty.
+ * Notifies sessions of an update of the resource with this URI or, if uri is
+ * empty, of a change of lists.  Then flags are NGX_MCP_EVENT_OFFERED() or
+ * .._CHANGED(), and pool may be NULL.
  */
 
 static void
@@ -1420,7 +1426,7 @@ ngx_http_mcp_shared_notify(ngx_http_mcp_shared_t *us, ngx_pool_t *pool,
 
         if (uri->len <= NGX_MCP_TOPIC_URI_MAX) {
 
-            /* calls that wait for an update of the resource */
+            /* a delivery to calls that wait for an update of the resource */
 
             d[post.n] = d[0];
             d[post.n].topic.uri = *uri;
@@ -1442,10 +1448,11 @@ ngx_http_mcp_shared_notify(ngx_http_mcp_shared_t *us, ngx_pool_t *pool,
 
 
 /*
- * The changed resource may be a part of others that somebody subscribed to: its
- * URI begins with theirs.  Makes copies of the delivery d[0] for these, up to
- * two for each of NGX_HTTP_MCP_SHARED_WHOLES, and returns their number.
- * Clients with a stream at the upstream are notified there.
+ * The changed resource may be a part of other resources to which sessions are
+ * subscribed: its URI then begins with their URIs.  Makes copies of the
+ * delivery d[0] for these resources, up to two for each of
+ * NGX_HTTP_MCP_SHARED_WHOLES places, and returns the number of copies.  Clients
+ * with a stream at the upstream are notified on that stream.
  */
 
 static ngx_uint_t
@@ -1469,7 +1476,7 @@ ngx_http_mcp_shared_wholes(ngx_http_mcp_shared_t *us, ngx_str_t *uri,
 
         places++;
 
-        /* wholes of "a:b/c" are "a:b/" and "a:b" */
+        /* "a:b/c" may be a part of "a:b/" and of "a:b" */
 
         for (whole.len = i + 1; whole.len >= i; whole.len--) {
 
@@ -1492,8 +1499,8 @@ ngx_http_mcp_shared_wholes(ngx_http_mcp_shared_t *us, ngx_str_t *uri,
 
 
 /*
- * Returns how the upstream is spoken to, and sets us->filters for it.  NULL:
- * this worker does not know that yet; us->filters stays as it is.
+ * Returns the upstream's manner, and sets us->filters by it.  NULL: this worker
+ * does not know the manner yet; us->filters stays as it is.
  */
 
 static ngx_http_mcp_manner_t *
@@ -1575,8 +1582,8 @@ ngx_http_mcp_interest_run(ngx_http_mcp_shared_t *us)
 
 /*
  * Asks for a change of subscriptions at an upstream where the request of the
- * stream names the URIs: a stream that stands is replaced by a new one; one
- * that is being opened is replaced once it is open.
+ * stream names the URIs: an open stream is replaced by a new one; a stream that
+ * is being opened is replaced once it is open.
  */
 
 static ngx_int_t
@@ -1598,7 +1605,7 @@ ngx_http_mcp_interest_ask(ngx_http_mcp_shared_t *us,
     if (job->subscribe && us->reader.up
         && ngx_http_mcp_interest_in(asked, &us->reader.ureq->acknowledged))
     {
-        /* the stream that stands tells of the resource already */
+        /* the open stream already carries updates of the resource */
 
         ngx_http_mcp_interest_asked(us, asked, NGX_OK);
 

@@ -61,7 +61,7 @@ struct ngx_http_mcp_shared_s {
     void                      *lists;      /* data of the handlers of lists */
 
     /* private */
-    ngx_mcp_ref_t              ref;            /* its record in the zone */
+    ngx_mcp_ref_t              ref;            /* record in the zone */
     u_char                     id[NGX_MCP_UUID_LEN];
     ngx_uint_t                 users;          /* bits of present users,
                                                   NGX_HTTP_MCP_SHARED_* */
@@ -78,10 +78,10 @@ struct ngx_http_mcp_shared_s {
     ngx_uint_t                 nrunning;       /* length of "running" */
     ngx_uint_t                 requests;       /* requests made so far, for
                                                   their JSON-RPC ids */
-    ngx_uint_t                 serial;         /* the upstream session that was
-                                                  seen last; 0: none */
-    ngx_uint_t                 stream_serial;  /* the upstream session of the
-                                                  stream */
+    ngx_uint_t                 serial;         /* serial of the upstream session
+                                                  that was seen last; 0: none */
+    ngx_uint_t                 stream_serial;  /* serial of the upstream session
+                                                  of the stream */
     ngx_http_mcp_backoff_t     backoff;        /* pause after a failure */
     ngx_msec_t                 resume;         /* time when the pause after a
                                                   failure ends */
@@ -125,8 +125,8 @@ typedef struct {
     ngx_uint_t                 filters;    /* the upstream knows no
                                               resources/subscribe: the request
                                               of the stream names URIs */
-    ngx_uint_t                 serial;     /* of the upstream session that was
-                                              used; 0: none */
+    ngx_uint_t                 serial;     /* serial of the upstream session
+                                              that was used; 0: none */
 } ngx_http_mcp_shared_answer_t;
 
 typedef void (*ngx_http_mcp_shared_done_pt)(ngx_http_mcp_shared_t *us,
@@ -142,7 +142,7 @@ typedef struct {
     /* this worker holds the shared upstream session from now on */
     void                     (*held)(ngx_http_mcp_shared_t *us);
 
-    /* ngx_http_mcp_shared_ensure() was called for it again */
+    /* ngx_http_mcp_shared_ensure() was called again for this session */
     void                     (*signaled)(ngx_http_mcp_shared_t *us);
 
     /*

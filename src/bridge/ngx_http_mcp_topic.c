@@ -10,7 +10,7 @@
 #define NGX_HTTP_MCP_TOPIC_SCHEME   "events://"
 #define NGX_HTTP_MCP_TOPIC_LATEST   "/latest"
 
-/* a session may keep one in so many of the topics of its tenant */
+/* a session may keep one of every 8 topics that its tenant may have */
 #define NGX_HTTP_MCP_TOPIC_SHARE    8
 
 /* bytes of the entries of topics in a list at most */
@@ -213,7 +213,7 @@ ngx_http_mcp_topic_read(ngx_http_mcp_bridge_t *bridge, ngx_mcp_caller_t *caller,
         return NGX_DECLINED;
     }
 
-    /* while the topic is read, events may be added up to what it keeps */
+    /* events that are added while the topic is read need room, too */
 
     size = sizeof("{\"topic\":,\"events\":[]}") - 1
            + ngx_mcp_json_escaped_len(name)
@@ -381,7 +381,7 @@ ngx_http_mcp_topic_entries(ngx_http_mcp_bridge_t *bridge,
 
             if (need > size) {
 
-                /* the others are probably as many, and as long, as so far */
+                /* the other entries are probably as long as those so far */
 
                 seen = cursor.seen - (n - i);
 

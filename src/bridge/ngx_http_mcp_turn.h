@@ -21,7 +21,7 @@
 #define NGX_HTTP_MCP_TURN_MSEC  5
 
 
-/* returns the monotonic time in ms; nginx's cached time stays in a turn */
+/* returns the monotonic time, ms; nginx's cached time stands still in a turn */
 
 static ngx_inline ngx_msec_t
 ngx_http_mcp_turn_now(void)

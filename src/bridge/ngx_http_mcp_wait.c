@@ -26,8 +26,8 @@ typedef struct ngx_http_mcp_wait_shape_s   ngx_http_mcp_wait_shape_t;
 
 
 /*
- * A topic that is waited for in this worker.  An event is read once, and is
- * looked up with each shape, however many wait.
+ * A topic for whose events this worker has waiters.  An event is read once, and
+ * is looked up once with each shape, however many waiters there are.
  */
 
 struct ngx_http_mcp_watch_s {
@@ -112,7 +112,8 @@ struct ngx_http_mcp_waits_s {
     ngx_rbtree_node_t           sentinel;
     ngx_queue_t                 rung;     /* watches whose topics have news */
     ngx_queue_t                 due;      /* waiters that an event may match */
-    ngx_event_t                 turn;     /* posted while there are such */
+    ngx_event_t                 turn;     /* posted while "rung" or "due" has
+                                             elements */
     ngx_http_mcp_wait_cached_t  cache[NGX_HTTP_MCP_WAIT_CACHED];
 
     /* text of the event that is looked up */

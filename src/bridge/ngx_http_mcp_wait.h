@@ -66,11 +66,11 @@ struct ngx_http_mcp_wait_s {
     ngx_mcp_ref_t                 ref;
     ngx_event_t                   timer;
     struct ngx_http_mcp_waits_s  *waits;
-    ngx_http_mcp_watch_t         *watch;      /* NULL: it does not wait */
+    ngx_http_mcp_watch_t         *watch;      /* NULL: not waiting */
     ngx_http_mcp_wait_filter_t   *filter;
     ngx_http_mcp_wait_field_t    *wants;      /* members of match */
     ngx_uint_t                    nmatch_fields;
-    uint64_t                      name_hash;  /* of name */
+    uint64_t                      name_hash;  /* hash of name */
     uint64_t                      shape_hash;
     uint64_t                      filter_hash;
     unsigned                      due:1;      /* an event may match */
