@@ -53,9 +53,9 @@ ngx_mcp_text_blocks(ngx_mcp_zone_t *zone, ngx_uint_t type, size_t len)
 
 
 /*
- * If the block was free when the transaction began, the journal needs its
- * head only.  A block that was freed in the transaction is noted whole, to
- * undo that, and is the last choice.
+ * Takes a free block.  If the block was free when the transaction began, only
+ * its head is noted in the journal.  A block that was freed in the transaction
+ * has to be noted as a whole, and is taken only if there are no others.
  */
 
 static uint32_t
@@ -132,7 +132,7 @@ ngx_mcp_text_next(ngx_mcp_zone_t *zone, ngx_mcp_text_t *t)
     block = ngx_mcp_block(zone, t->block);
     n = block->chain;
 
-    /* a reader without the lock may find any bytes here */
+    /* without the lock, the block may have any content by now */
 
     if (n == 0 || n >= zone->sh->watermark) {
         return 0;
@@ -454,7 +454,8 @@ ngx_mcp_stage(ngx_mcp_zone_t *zone, ngx_mcp_stage_t *stage)
 
 
 /*
- * A process without a slot writes under the lock as much as the journal takes.
+ * A process without a slot does not stage a text: it writes the text under the
+ * lock, if the journal is large enough.
  */
 
 ngx_uint_t
@@ -496,7 +497,7 @@ ngx_mcp_staged_free_locked(ngx_mcp_zone_t *zone, ngx_mcp_worker_sh_t *w)
 }
 
 
-/* notes that a chain, if it is the one that this worker staged, is in use */
+/* if this worker staged the chain, notes that it is staged no more */
 
 static void
 ngx_mcp_staged_used_locked(ngx_mcp_zone_t *zone, uint32_t n)
@@ -516,7 +517,7 @@ ngx_mcp_staged_used_locked(ngx_mcp_zone_t *zone, uint32_t n)
 }
 
 
-/* frees a chain, whose first block has the number of the last one */
+/* frees a chain, in whose first block is the number of the last one */
 
 static void
 ngx_mcp_block_free_locked(ngx_mcp_zone_t *zone, uint32_t n)
@@ -554,7 +555,7 @@ ngx_mcp_make_locked(ngx_mcp_zone_t *zone, ngx_mcp_stage_t *stage)
 
     if (n && ngx_mcp_slot(zone, zone->worker)->staged != n) {
 
-        /* the zone was emptied after the blocks were staged: there is room */
+        /* the zone was emptied after the text was staged, so there is room */
 
         n = 0;
     }
@@ -629,7 +630,10 @@ ngx_mcp_drop_locked(ngx_mcp_zone_t *zone, void *rec)
 }
 
 
-/* the new text is written to a chain, which replaces that of the old text */
+/*
+ * The new text is written to a new chain of blocks, which replaces the chain of
+ * the old text.
+ */
 
 void
 ngx_mcp_text_replace_locked(ngx_mcp_zone_t *zone, void *rec,
@@ -819,7 +823,7 @@ ngx_mcp_hash(ngx_mcp_zone_t *zone, ngx_str_t *a, ngx_str_t *b)
         hash = ngx_mcp_siphash(zone->sh->key, hash, b);
     }
 
-    /* 0 stands for none */
+    /* the hash 0 stands for no text */
 
     return hash ? hash : 1;
 }

@@ -105,7 +105,7 @@ ngx_mcp_doorbell_listen(ngx_mcp_doorbell_t *bell, ngx_socket_t s)
 }
 
 
-/* the abstract name is the random bytes in hex */
+/* makes the abstract address of a socket: the random name in hex */
 
 static socklen_t
 ngx_mcp_doorbell_address(struct sockaddr_un *sun, u_char *name)
@@ -261,7 +261,7 @@ ngx_mcp_worker_ring_keys_locked(ngx_mcp_zone_t *zone, ngx_uint_t worker,
         w->keys |= keys;
     }
 
-    /* a process without a socket leaves the datagram to the next one */
+    /* without a socket, the datagram is left to the next process that rings */
 
     bell = zone->doorbell;
 

@@ -46,9 +46,10 @@ ngx_mcp_log_remove_locked(ngx_mcp_zone_t *zone, ngx_mcp_log_sh_t *log,
 
 
 /*
- * The entry at position p also knows the one at p without its lowest set bit,
- * so that any place is found from the end in a few dozen steps.  The block may
- * hold something else by now: whoever follows it looks.
+ * Returns the block of the entry at the position of e without its lowest set
+ * bit.  Each entry has this reference, so that any position is found from the
+ * end in a few dozen steps.  The block may hold another record later, so a
+ * reader that follows the reference has to check the record.
  */
 
 static uint32_t

@@ -8,19 +8,20 @@
 
 
 /*
- * Old content of what the transaction that is under way has changed: notes of
- * some bytes each, one behind the other, each followed by its place in the zone
- * (48 bits) and its size (16 bits).  "noted" in the zone is how much of it is
- * used; as soon as it is 0, the transaction is done.  Only processes die, not
- * the memory, so the order of stores is all that matters.
+ * The journal has the old content of all memory that the present transaction
+ * has changed.  It is a sequence of notes: some bytes, followed by their place
+ * in the zone (48 bits) and their number (16 bits).  "noted" in the zone's
+ * header is the number of bytes in use; when it is set to 0, the transaction is
+ * done.  The memory outlives each process, so the order of stores is all that
+ * matters.
  *
- * The first note of each transaction has what nearly every one changes, from
- * "stamp" up to "epoch" in the zone's header.
+ * The first note of each transaction is that of the members "stamp" up to
+ * "epoch" of the zone's header, as nearly every transaction changes them.
  *
- * A step uses a few kB at most, while ngx_mcp_step_locked() keeps half of the
- * journal free.  Should one use more, it goes on without notes ("lost").  A
- * death in it would leave what cannot be undone, so the next holder then
- * empties the zone.
+ * A step uses a few kB at most, and ngx_mcp_step_locked() keeps half of the
+ * journal free.  If a step uses more, it goes on without notes, and "lost" is
+ * set.  If the process then dies in this step, the transaction cannot be
+ * undone, so the next holder of the lock empties the zone.
  */
 
 
@@ -40,7 +41,7 @@ ngx_mcp_journal_note(ngx_mcp_zone_t *zone, void *p, size_t size)
 }
 
 
-/* the compiler makes a copy of known size without a call */
+/* notes 4 bytes: the compiler copies a constant number without a call */
 
 void
 ngx_mcp_journal_note_4(ngx_mcp_zone_t *zone, void *p)
@@ -63,7 +64,10 @@ ngx_mcp_journal_note_16(ngx_mcp_zone_t *zone, void *p)
 }
 
 
-/* the caller knows the value: reading it could miss the processor's cache */
+/*
+ * Notes the old value that the caller knows: to read it could miss the
+ * processor's cache.
+ */
 
 void
 ngx_mcp_journal_note_known(ngx_mcp_zone_t *zone, uint32_t *p, uint32_t old)
@@ -96,7 +100,7 @@ ngx_mcp_journal_begin(ngx_mcp_zone_t *zone)
 }
 
 
-/* a note is the old content, followed by its place and length */
+/* adds a note: the old content, followed by its place and length */
 
 static ngx_inline void
 ngx_mcp_journal_add(ngx_mcp_zone_t *zone, void *p, void *old, size_t size)
@@ -145,7 +149,11 @@ ngx_mcp_journal_lost(ngx_mcp_zone_t *zone)
 }
 
 
-/* the newest note before *used; 0: there is none */
+/*
+ * Finds the note that ends at *used, and sets *used to its begin, *p to the
+ * noted memory and *old to the old content.  Returns the number of bytes; 0:
+ * there are no more notes.
+ */
 
 size_t
 ngx_mcp_journal_prev(ngx_mcp_zone_sh_t *sh, uint32_t *used, u_char **p,
@@ -202,9 +210,9 @@ ngx_mcp_journal_commit_locked(ngx_mcp_zone_t *zone)
 
 
 /*
- * A process that dies in here leaves the rest, or all of it again, to the next
- * one: a note is removed after its content is back.  The first one stays until
- * the caller has woken all workers.
+ * Undoes the transaction.  If this process dies in here, the next one goes on:
+ * a note is removed only after its content is restored.  The first note stays
+ * until the caller has woken all workers.
  */
 
 void

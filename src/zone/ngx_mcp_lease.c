@@ -7,10 +7,10 @@
 #include "ngx_mcp_lease_sh.h"
 
 
-/* the text of a lease: the key, the last event id, and the note */
+/* bytes of a lease's text behind the key: the last event id, and the note */
 #define NGX_MCP_LEASE_TEXTS  (NGX_MCP_LEASE_ID_MAX + NGX_MCP_LEASE_NOTE_MAX)
 
-/* leases handled in one turn, and examined under one hold of the lock */
+/* most leases handled in one turn, and examined under one hold of the lock */
 #define NGX_MCP_LEASE_TURN   64
 #define NGX_MCP_LEASE_PASS   256
 
@@ -143,9 +143,9 @@ ngx_mcp_lease_find_locked(ngx_mcp_zone_t *zone, ngx_str_t *key)
 
 
 /*
- * Returns whether the owner and the user may have one more lease: NGX_OK, or as
- * ngx_mcp_lease_ensure_shared() does.  Their leases are counted each time, as
- * there are NGX_MCP_LEASES_MAX leases at most.
+ * Checks whether the owner and the user may have one more lease.  NGX_OK, or a
+ * return code of ngx_mcp_lease_ensure_shared().  All leases are examined, as
+ * there are NGX_MCP_LEASES_MAX at most.
  */
 
 static ngx_int_t
@@ -174,7 +174,7 @@ ngx_mcp_lease_share_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_share_t *share)
 }
 
 
-/* all leases together take at most an eighth of the zone */
+/* makes a lease; all leases together take at most an eighth of the zone */
 
 static ngx_int_t
 ngx_mcp_lease_make_locked(ngx_mcp_zone_t *zone, ngx_str_t *key,
@@ -331,7 +331,8 @@ ngx_mcp_lease_alive_locked(ngx_mcp_zone_t *zone, ngx_mcp_reader_sh_t *r)
 
 
 /*
- * Whether this worker may claim leases: it is one of the newest configuration.
+ * Returns whether this worker may claim leases: it belongs to the newest
+ * configuration and does not quit.
  */
 
 static ngx_uint_t
@@ -396,8 +397,8 @@ ngx_mcp_lease_free_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l)
 
 
 /*
- * In an overlap the holder becomes the previous reader, otherwise it loses the
- * lease.
+ * Takes the lease from its holder for a new one.  If an overlap can begin, the
+ * holder becomes the previous reader; otherwise it loses the lease.
  */
 
 static void
@@ -411,8 +412,8 @@ ngx_mcp_lease_overlap_pass_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l)
     if (ngx_mcp_lease_previous_locked(zone, l)) {
 
         /*
-         * The previous reader of the present overlap reads on, for the new
-         * holder.
+         * An overlap is under way: its previous reader reads on, until the new
+         * holder reads.
          */
 
         l->joined = 0;
@@ -431,8 +432,8 @@ ngx_mcp_lease_overlap_pass_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l)
         && l->id == 0)
     {
         /*
-         * The holder may not have read yet what its own previous reader has
-         * taken.
+         * Texts that the previous reader took in the last overlap may still
+         * reach the holder.
          */
 
         l->earlier = earlier;
@@ -498,8 +499,9 @@ ngx_mcp_lease_previous_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l)
 
 
 /*
- * The former holder died in the overlap, and its unread events are lost.  As
- * long as no reader is connected, the next connection reports that.
+ * Notes that the previous reader died in the overlap, so that events that it
+ * had not read are lost.  If the holder is not connected, this is not needed:
+ * its next connection reports lost events anyway.
  */
 
 static void
@@ -784,7 +786,7 @@ ngx_mcp_lease_signal(ngx_mcp_zone_t *zone, ngx_str_t *key)
 
     l = ngx_mcp_lease_find_locked(zone, key);
 
-    /* a signal that no holder has taken yet stays: each new holder looks */
+    /* a signal stays until a holder takes it; a new holder looks for it */
 
     if (l && !(l->rec.flags & NGX_MCP_LEASE_SIGNAL)) {
         ngx_mcp_touch(zone, l);
@@ -988,7 +990,7 @@ ngx_mcp_lease_ring_former_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l,
 }
 
 
-/* wakes all workers */
+/* notes a change of the lease, and wakes all workers */
 
 static void
 ngx_mcp_lease_change_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l)
@@ -1062,7 +1064,11 @@ ngx_mcp_lease_drain(ngx_mcp_zone_t *zone)
 }
 
 
-/* NGX_OK: *key and *reasons are set; NGX_AGAIN: go on; NGX_DONE: no more */
+/*
+ * Finds the next lease that this worker has to look at.  NGX_OK: its key is in
+ * *key, the reasons are in *reasons; NGX_AGAIN: call again; NGX_DONE: there are
+ * no more.
+ */
 
 static ngx_int_t
 ngx_mcp_lease_next(ngx_mcp_zone_t *zone, ngx_str_t *key, ngx_uint_t *reasons)
@@ -1203,8 +1209,8 @@ ngx_mcp_lease_reasons_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l,
 
 
 /*
- * Returns whether the lease was without a reader for so long that it is
- * dropped.
+ * Returns whether the lease has to be dropped, as it had no reader for
+ * NGX_MCP_LEASE_KEEP ms.
  */
 
 static ngx_uint_t

@@ -8,14 +8,20 @@
 #include "ngx_mcp_lease_sh.h"
 
 
-/* tasks handled under one hold of the lock */
+/* most tasks handled under one hold of the lock */
 #define NGX_MCP_DRAIN_TASKS      64
 
-/* blocks examined in one turn; records given up under one hold of the lock */
+/*
+ * Most blocks examined in one turn, and most records given up under one hold of
+ * the lock, when a worker has died.
+ */
 #define NGX_MCP_REAP_BLOCKS      8192
 #define NGX_MCP_REAP_BATCH       8
 
-/* ms since the last heartbeat; a heartbeat is written every second */
+/*
+ * ms since the last heartbeat, after which the process of a worker, and then
+ * its socket, is tested; a heartbeat is written every second.
+ */
 #define NGX_MCP_HEARTBEAT_LATE   2500
 #define NGX_MCP_HEARTBEAT_GONE   10000
 
@@ -99,8 +105,8 @@ ngx_mcp_worker_join(ngx_mcp_zone_t *zone, ngx_cycle_t *cycle,
 
 
 /*
- * A worker that gets no place serves without one, as its exit would be final
- * for nginx, and tries again with each sweep.
+ * Takes a slot.  A worker that gets none tries again with each sweep.  It does
+ * not exit, as nginx starts no new worker in its place.
  */
 
 static void
@@ -226,13 +232,13 @@ ngx_mcp_worker_sweep_handler(ngx_event_t *ev)
         ngx_post_event(&bell->reap, &ngx_posted_next_events);
     }
 
-    /* another worker may have died before it did work that is due */
+    /* a worker that died may have left work that is due */
 
     if (bell->zone->schema->due(bell->zone, &next) == NGX_AGAIN) {
         rc = NGX_AGAIN;
     }
 
-    /* a worker may have died after it left work and before it rang the bell */
+    /* a worker may have died after it noted work and before it rang the bell */
 
     if (ngx_mcp_worker_drain(bell->zone) == NGX_AGAIN) {
         rc = NGX_AGAIN;
@@ -260,7 +266,10 @@ ngx_mcp_worker_due_handler(ngx_event_t *ev)
 }
 
 
-/* handles a part in each turn of the event loop, so that clients are served */
+/*
+ * Reaps a part in each turn of the event loop, so that clients are served in
+ * between.
+ */
 
 static void
 ngx_mcp_worker_reap_handler(ngx_event_t *ev)
@@ -339,7 +348,10 @@ ngx_mcp_wake_cancel_locked(ngx_mcp_zone_t *zone, ngx_mcp_task_sh_t *task)
 }
 
 
-/* empties the watch: a worker watches again when it has read all */
+/*
+ * Wakes the workers whose bits are in the watch, and empties it: a worker sets
+ * its bit again when it has read all.
+ */
 
 void
 ngx_mcp_watch_ring_locked(ngx_mcp_zone_t *zone, uint64_t *watch, uint32_t n,
@@ -369,8 +381,8 @@ ngx_mcp_watch_ring_locked(ngx_mcp_zone_t *zone, uint64_t *watch, uint32_t n,
 
 
 /*
- * Several workers may have this bit: those that do not watch are woken in
- * vain.
+ * Wakes the workers that have this bit.  Several may have it: those that do not
+ * watch are woken in vain.
  */
 
 static void
@@ -411,7 +423,7 @@ ngx_mcp_watch_locked(ngx_mcp_zone_t *zone, uint64_t *watch)
 }
 
 
-/* a bit that several workers may share stays until the next event */
+/* the bit stays until the next event if other workers may have it, too */
 
 void
 ngx_mcp_unwatch_locked(ngx_mcp_zone_t *zone, uint64_t *watch)
@@ -436,7 +448,7 @@ ngx_mcp_worker_claim(ngx_mcp_zone_t *zone, u_char *name)
     ngx_uint_t            i;
     ngx_mcp_worker_sh_t  *w;
 
-    /* slots of workers that have died are given up first */
+    /* the slots of workers that have died become free first */
 
     for (i = 0; i < zone->sh->top; i++) {
         w = ngx_mcp_slot(zone, i);
@@ -677,8 +689,9 @@ ngx_mcp_worker_sweep(ngx_mcp_zone_t *zone)
 
 
 /*
- * Another process may have the pid by now: a worker without a heartbeat for
- * long has to accept a datagram of its bell.
+ * Returns whether a worker has died.  Another process may have its pid by now,
+ * so a worker that was without a heartbeat for long is alive only if its socket
+ * accepts a datagram.
  */
 
 static ngx_uint_t
@@ -702,8 +715,9 @@ ngx_mcp_worker_gone(ngx_mcp_zone_t *zone, ngx_uint_t n)
 
 
 /*
- * The nonce was read before the worker was found to be gone: the slot may have
- * passed on to another one since, which NGX_DECLINED says.
+ * Marks a worker as dead.  The caller read the nonce of the slot before it saw
+ * that the worker is dead.  NGX_OK; NGX_DECLINED: the slot is free, or another
+ * worker has it by now.
  */
 
 static ngx_int_t
@@ -804,12 +818,14 @@ ngx_mcp_reap_begin(ngx_mcp_zone_t *zone, ngx_mcp_reap_t *reap,
 
 
 /*
- * Examines blocks without the lock, as a dead worker gets no more of them.  A
- * block that seems to be its own is examined again under the lock and given up.
- * A rollback may bring back a block that was missed, so all are examined again
- * then.  When this process dies meanwhile, the next one begins anew.
+ * Gives up a part of a dead worker's records.  Blocks are examined without the
+ * lock, as a dead worker gets no more of them.  A block that seems to be the
+ * worker's is examined again under the lock and given up.  A rollback may bring
+ * back a block that was missed, so all are examined again then.  If this
+ * process dies meanwhile, another one begins anew.
  *
- * NGX_AGAIN: more is left; NGX_OK; NGX_DECLINED: another process did it.
+ * NGX_OK: all is done, and the slot is free; NGX_AGAIN: more is left;
+ * NGX_DECLINED: another process has done it.
  */
 
 static ngx_int_t
@@ -880,8 +896,8 @@ ngx_mcp_reap_next(ngx_mcp_zone_t *zone, ngx_mcp_reap_t *reap)
 
 
 /*
- * Returns whether the record is the dead worker's.  This is called without the
- * lock as well, and then checked again under the lock.
+ * Returns whether the record is the dead worker's.  A result without the lock
+ * has to be checked under the lock.
  */
 
 static ngx_uint_t

@@ -25,7 +25,7 @@ static ngx_uint_t ngx_mcp_process_exits(ngx_pid_t pid);
 #define ngx_mcp_zone_trylock(mutex)                                           \
     (*(mutex)->lock == 0 && ngx_atomic_cmp_set((mutex)->lock, 0, ngx_pid))
 
-/* flags of a process in /proc/PID/stat: PF_EXITING of the Linux kernel */
+/* PF_EXITING of the Linux kernel, in the flags in /proc/PID/stat */
 #define NGX_MCP_ZONE_EXITING  0x00000004
 
 
@@ -62,7 +62,7 @@ ngx_mcp_zone_init(ngx_mcp_zone_t *zone, ngx_mcp_schema_t *schema,
 
     shpool->log_nomem = 0;
 
-    /* a few pages stay with the slab for other users */
+    /* leaves a few pages to the slab allocator, for other users of the zone */
 
     pages = shpool->pfree > 8 ? shpool->pfree - 4 : 0;
     size = pages * ngx_pagesize;
@@ -91,7 +91,8 @@ ngx_mcp_zone_init(ngx_mcp_zone_t *zone, ngx_mcp_schema_t *schema,
 
 
 /*
- * Slots for the workers, and for those of older configurations that still run.
+ * Returns the number of slots for this number of workers, and for the workers
+ * of older configurations that still run.
  */
 
 static ngx_uint_t
@@ -153,7 +154,7 @@ ngx_mcp_zone_attach(ngx_mcp_zone_t *zone)
 }
 
 
-/* new slots take the place of blocks that were never used */
+/* new slots are made of the last blocks, which were never used */
 
 ngx_uint_t
 ngx_mcp_slots_grow_locked(ngx_mcp_zone_t *zone, ngx_uint_t slots)
@@ -293,9 +294,9 @@ ngx_mcp_zone_clear(ngx_mcp_zone_t *zone, size_t size, ngx_uint_t workers)
 
 
 /*
- * If this process dies in here, the next one empties the zone again.  No
- * reference of before names a record afterwards, as blocks begin with the new
- * generation.
+ * Empties the zone.  If this process dies in here, the next holder of the lock
+ * does it again.  The blocks begin with a new generation, so that older
+ * references name no record.
  */
 
 static void
@@ -355,9 +356,9 @@ ngx_mcp_zone_spin(ngx_shmtx_t *mutex)
 
 
 /*
- * The mutex is taken and given back without its semaphore: a process that is
- * killed between giving the lock back and posting leaves others asleep for
- * ever.  Nobody holds the lock for longer than some microseconds.
+ * Takes the mutex without its semaphore: if a process were killed after it gave
+ * the lock back and before it posted, the others would sleep for ever.  Nobody
+ * holds the lock for longer than some microseconds.
  */
 
 void
@@ -401,8 +402,8 @@ ngx_mcp_zone_unlock_dead(ngx_shmtx_t *mutex)
 
 /*
  * Returns whether the process is a worker of this nginx that runs no code any
- * more.  0 is the answer as well if the system does not tell: /proc may be
- * absent, or be that of other processes.
+ * more.  Also returns 0 if the system does not tell: /proc may be absent, or
+ * show other processes.
  */
 
 static ngx_uint_t
@@ -418,9 +419,9 @@ ngx_mcp_process_exits(ngx_pid_t pid)
     unsigned long  flags;
 
     /*
-     * A process that has given its memory up names no program.  "stat" is read
-     * only then: it takes hold of the memory for a moment, and the last one
-     * that does has to remove it.
+     * The link "exe" is without a target once the process has given its memory
+     * up.  "stat" is read only then: a reader of "stat" holds the memory for a
+     * moment, and would have to free it if the process gives it up meanwhile.
      */
 
     (void) ngx_sprintf(name, "/proc/%P/exe%Z", pid);
@@ -446,7 +447,7 @@ ngx_mcp_process_exits(ngx_pid_t pid)
 
     text[n] = '\0';
 
-    /* after the name in brackets: the state, the parent, four more, flags */
+    /* behind the name in brackets: state, parent, four numbers, flags */
 
     p = strrchr(text, ')');
 
@@ -464,9 +465,9 @@ ngx_mcp_process_exits(ngx_pid_t pid)
 
 
 /*
- * Undoes the transaction of a process that died.  Bells that this process had
- * still to ring are lost, so that all workers are woken to look at everything
- * once.  If this process dies in here, the next one does all of it again.
+ * Undoes the transaction of a process that died.  As the bells that it had yet
+ * to ring are lost, all workers are woken to look at everything once.  If this
+ * process dies in here, the next holder of the lock does it all again.
  */
 
 static void
