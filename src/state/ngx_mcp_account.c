@@ -84,8 +84,8 @@ ngx_mcp_account_get_locked(ngx_mcp_zone_t *zone, ngx_str_t *tenant,
 
 
 /*
- * Returns the block of the account that the reference names, or that pays for
- * the record that it names; 0: there is none.
+ * Returns the block of an account: "payer" itself if that is an account, else
+ * the account that pays for the record "payer".  0: there is none.
  */
 
 uint32_t
@@ -142,7 +142,7 @@ ngx_mcp_account_release_locked(ngx_mcp_zone_t *zone, uint32_t n,
 
     if (a && a->used == 0) {
 
-        /* this may drop the account of its tenant as well */
+        /* this also drops the tenant's account if that pays for nothing else */
 
         ngx_mcp_hash_remove_locked(zone, a);
         ngx_mcp_drop_locked(zone, a);

@@ -123,7 +123,10 @@ ngx_mcp_audience_sync(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
 }
 
 
-/* runs in steps; if this process dies, another one starts again */
+/*
+ * Makes the parts of an audience agree with "sources", in several steps.  If
+ * this process dies between them, another one begins again.
+ */
 
 static ngx_int_t
 ngx_mcp_audience_sync_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
@@ -248,7 +251,7 @@ ngx_mcp_audience_layout_locked(ngx_mcp_zone_t *zone,
 }
 
 
-/* drops lists that passed under an older configuration */
+/* drops lists that were kept from responses under an older configuration */
 
 static void
 ngx_mcp_audience_older_locked(ngx_mcp_zone_t *zone,
@@ -387,7 +390,7 @@ ngx_mcp_audience_drop_part_locked(ngx_mcp_zone_t *zone,
 }
 
 
-/* notes as changed the kinds of which the part has entries */
+/* notes a change of each of these kinds of which the part has entries */
 
 static void
 ngx_mcp_audience_changed_locked(ngx_mcp_zone_t *zone,
@@ -555,8 +558,9 @@ ngx_mcp_audience_matches(ngx_mcp_zone_t *zone, ngx_mcp_audience_sh_t *a,
 
 
 /*
- * Drops audiences at the limit: those without sessions first, then those that
- * were unused for longest.  Two at most, if there were too many before.
+ * Drops an audience if the endpoint has as many as it may have: one without
+ * sessions if there is one, the one that was unused for longest.  If there are
+ * too many, a second one is dropped.
  */
 
 static void
@@ -653,8 +657,9 @@ ngx_mcp_audience_next(ngx_mcp_zone_t *zone, ngx_mcp_audience_walk_t *walk,
 
 
 /*
- * NGX_OK: walk->ref is the next audience; NGX_DONE: there are no more;
- * NGX_AGAIN: those examined under this hold of the lock do not match.
+ * Finds the next audience.  NGX_OK: it is walk->ref; NGX_DONE: there are no
+ * more; NGX_AGAIN: the audiences examined under this hold of the lock do not
+ * match.
  */
 
 static ngx_int_t
@@ -826,7 +831,11 @@ ngx_mcp_audience_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_audience_sh_t *a)
 }
 
 
-/* drops the audience that was unused for longest, except "but" */
+/*
+ * Drops, of the oldest audiences, the one without sessions that was unused for
+ * longest, but at least for NGX_MCP_LIST_IDLE.  "but" is not dropped.  NGX_OK;
+ * NGX_DECLINED: there is none.
+ */
 
 ngx_int_t
 ngx_mcp_audience_reclaim_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t but)

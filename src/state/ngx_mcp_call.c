@@ -231,7 +231,10 @@ ngx_mcp_call_join_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
 }
 
 
-/* texts are compared as well: this tells most of them apart by their ends */
+/*
+ * A hash of the last bytes of a text.  Texts with equal hashes are compared, so
+ * the hash need not be a good one.
+ */
 
 uint32_t
 ngx_mcp_call_hash(ngx_str_t *text)
@@ -323,7 +326,10 @@ ngx_mcp_call_moved(ngx_mcp_zone_t *zone, ngx_mcp_call_t *call)
 }
 
 
-/* a client may send its next request as soon as it has the answer */
+/*
+ * A response finishes the call at once, as the client may send its next request
+ * as soon as it has the response.
+ */
 
 ngx_int_t
 ngx_mcp_log_call(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call,
@@ -406,7 +412,7 @@ ngx_mcp_call_finish_locked(ngx_mcp_zone_t *zone, ngx_mcp_call_sh_t *c)
 
     if (c->active_stream) {
 
-        /* its reader has to notice that no more events follow */
+        /* the stream's worker has to notice that no more events follow */
 
         ngx_mcp_wake_locked(zone, ngx_mcp_block(zone, c->active_stream),
                             NGX_MCP_WAKE_NEWS);
@@ -419,7 +425,10 @@ ngx_mcp_call_finish_locked(ngx_mcp_zone_t *zone, ngx_mcp_call_sh_t *c)
 }
 
 
-/* keeps the newest of the channels that were read to the end, for resuming */
+/*
+ * Drops finished calls whose channels were read to the end, except for the
+ * newest ones, which clients may resume.
+ */
 
 void
 ngx_mcp_finished_trim_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s)
@@ -475,8 +484,8 @@ ngx_mcp_call_cancel(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session, ngx_str_t *id,
 
 
 /*
- * Ends a call whose worker died.  A channel that the client can resume gets an
- * error as the answer, unless it has an answer.
+ * Ends a call whose worker died.  If the client can resume the channel, and the
+ * channel has no answer yet, an error becomes the answer.
  */
 
 void

@@ -7,12 +7,15 @@
 #include "ngx_mcp_state_sh.h"
 
 
-/* the lowest bit of a noted text: the reader that read it */
+/* the lowest bit of a noted text: the reader that has read the text */
 
 #define NGX_MCP_OVERLAP_PREVIOUS  0
 #define NGX_MCP_OVERLAP_HOLDER    1
 
-/* one reader may read before the other one is connected, ms */
+/*
+ * ms; a text counts for an overlap if it was read at most this long before the
+ * overlap's second reader connected.
+ */
 #define NGX_MCP_OVERLAP_EARLY     2000
 
 
@@ -122,8 +125,8 @@ ngx_mcp_consume_unfinished_locked(ngx_mcp_zone_t *zone,
 
 
 /*
- * Whether the other reader of an overlap has read the text.  If not, notes
- * that this reader has, while both read.
+ * Returns whether the other reader of an overlap has read the text.  If not,
+ * and both readers still read, notes that this reader has read the text.
  */
 
 static ngx_uint_t
@@ -196,7 +199,7 @@ ngx_mcp_overlap_key(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l, uint64_t hash,
 }
 
 
-/* returns whether the other reader noted the text; the note is removed */
+/* returns whether a reader has noted the text, and removes that note */
 
 static ngx_uint_t
 ngx_mcp_overlap_find_locked(ngx_mcp_zone_t *zone, uint64_t text,

@@ -8,7 +8,8 @@
 
 
 /*
- * Events of a group without sessions that are dropped at once, and in a sweep.
+ * Most events that are dropped when a group loses its last session, and in each
+ * sweep after that.
  */
 #define NGX_MCP_GROUP_DROP   32
 #define NGX_MCP_GROUP_SWEEP  128
@@ -248,7 +249,7 @@ ngx_mcp_groups_next_locked(ngx_mcp_zone_t *zone, ngx_mcp_groups_t *groups)
     if (groups->endpoint
         && (groups->tenant || groups->type == NGX_MCP_ENDPOINT))
     {
-        /* there is one at most */
+        /* at most one group has these names */
 
         g = (groups->number == 0)
             ? ngx_mcp_group_find_locked(zone, groups->type, groups->endpoint,
@@ -316,9 +317,9 @@ ngx_mcp_group_count_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
 
 
 /*
- * The log of a group that lost its last session may be long: a part of it is
- * dropped at once, the rest by sweeps.  Topics are dropped when they are idle.
- * An endpoint that lost its last group is dropped in the same way.
+ * Drops a group that is not needed any more.  A part of its log, which may be
+ * long, is dropped at once, the rest by sweeps.  Topics are dropped when they
+ * are idle.  An endpoint that lost its last group is dropped in the same way.
  */
 
 void

@@ -8,13 +8,14 @@
 
 
 /*
- * Interests dropped under one hold of the lock, without a request to the
- * upstream.
+ * Most interests dropped under one hold of the lock, of those that need no
+ * request to the upstream.
  */
 #define NGX_MCP_INTEREST_DROPS   64
 
 /*
- * Interests read under one hold of the lock, when the reading starts.
+ * Interests read under one hold of the lock at first; the number is doubled
+ * when the list changes meanwhile.
  */
 #define NGX_MCP_INTEREST_PART    32
 
@@ -68,7 +69,10 @@ ngx_mcp_interest_find_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t us,
 }
 
 
-/* finds or makes an interest, whose room was reserved, and counts a user */
+/*
+ * Finds or makes an interest, and counts one more subscription that uses it.
+ * The caller has reserved room.
+ */
 
 ngx_mcp_interest_sh_t *
 ngx_mcp_interest_add_locked(ngx_mcp_zone_t *zone,
@@ -99,7 +103,8 @@ ngx_mcp_interest_add_locked(ngx_mcp_zone_t *zone,
     if (in->count++ == 0) {
 
         /*
-         * The unsubscribe request under way makes another subscribe necessary.
+         * An unsubscribe request may be under way, so that the resource has to
+         * be subscribed to again.
          */
 
         if (in->asked) {
@@ -282,7 +287,7 @@ ngx_mcp_interest_updated(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
 }
 
 
-/* returns the serial of the present session at the upstream; 0: none is made */
+/* returns the serial of the open session at the upstream; 0: none is open */
 
 static uint32_t
 ngx_mcp_interest_serial(ngx_mcp_upstream_session_sh_t *us)
@@ -338,7 +343,7 @@ ngx_mcp_interest_next(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
 
         if (in->count == 0 && in->serial != serial) {
 
-            /* the session that was subscribed has ended at the upstream */
+            /* the subscription at the upstream has ended with its session */
 
             ngx_mcp_interest_free_locked(zone, in);
             ngx_mcp_step_locked(zone);
@@ -401,7 +406,8 @@ ngx_mcp_interest_done(ngx_mcp_zone_t *zone, uint32_t fence,
     } else if (rc != NGX_AGAIN || in->state != NGX_MCP_INTEREST_MADE) {
 
         /*
-         * Also after a refusal: it is requested again after a session restore.
+         * The serial is also noted after a refusal: the subscription is then
+         * requested again for the next session at the upstream.
          */
 
         in->serial = (uint32_t) serial;
@@ -427,9 +433,9 @@ ngx_mcp_interest_done(ngx_mcp_zone_t *zone, uint32_t fence,
 
 
 /*
- * Reads a part of the interests under each hold of the lock.  If one was moved
- * in the list meanwhile, it begins again, and reads twice as many at a time,
- * so that it comes to an end.
+ * Reads a part of the interests under each hold of the lock.  If an interest
+ * was moved in the list meanwhile, the reading begins again, with twice as many
+ * under each hold, so that it comes to an end.
  */
 
 ngx_int_t

@@ -105,7 +105,7 @@ ngx_mcp_list_get(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
         rc = list->nparts ? NGX_OK : NGX_DECLINED;
     }
 
-    /* clients are served without the missing parts, which is noted once */
+    /* notes, once, the missing parts without which clients are served */
 
     for (n = (rc != NGX_AGAIN && partial != NGX_MCP_LIST_PEEK
               && list->missing && sources->n > 1)
@@ -267,8 +267,8 @@ ngx_mcp_list_read(ngx_mcp_zone_t *zone, ngx_mcp_list_t *list, u_char *dst)
     ngx_mcp_list_part_t  *part;
 
     /*
-     * it may be dropped and overwritten meanwhile, and be there again when that
-     * was undone: both is looked for
+     * The list may be dropped and overwritten while it is copied, and a
+     * recovery may even restore it afterwards: both are checked.
      */
 
     recoveries = zone->sh->recoveries;
@@ -334,7 +334,10 @@ ngx_mcp_list_signal(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
 }
 
 
-/* others: kinds that are not cached, to which the notification may refer */
+/*
+ * Notes for a part that lists of these kinds may have changed.  "others" are
+ * kinds that are not cached, to which the notification may refer as well.
+ */
 
 static ngx_uint_t
 ngx_mcp_list_signal_locked(ngx_mcp_zone_t *zone, ngx_mcp_part_sh_t *p,
@@ -506,10 +509,10 @@ ngx_mcp_list_keep(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
 
 
 /*
- * Stores a list and returns the same as ngx_mcp_list_put(), but changes
- * nothing before NGX_DECLINED.  forgotten: the list passed
- * (ngx_mcp_list_keep()), and clients are not notified of a change; NULL: it
- * was fetched.
+ * Stores a list and returns as ngx_mcp_list_put() does, but changes nothing if
+ * it returns NGX_DECLINED.  forgotten NULL: the module has fetched the list;
+ * otherwise the list is from a response to a client (ngx_mcp_list_keep()), and
+ * clients are not notified of a change.
  */
 
 static ngx_int_t
@@ -609,7 +612,7 @@ ngx_mcp_list_store(ngx_mcp_zone_t *zone, ngx_mcp_ref_t part,
 }
 
 
-/* an unchanged list is not written again */
+/* an unchanged list is not stored again: only its times and hint change */
 
 ngx_int_t
 ngx_mcp_list_confirm(ngx_mcp_zone_t *zone, ngx_mcp_ref_t part,
@@ -655,8 +658,8 @@ ngx_mcp_list_confirm(ngx_mcp_zone_t *zone, ngx_mcp_ref_t part,
 
 
 /*
- * Returns whether the list differs from the one that clients saw, stored or
- * not.
+ * Returns whether the list differs from the one that clients saw last, which is
+ * perhaps not stored any more.
  */
 
 static ngx_uint_t
@@ -724,7 +727,7 @@ ngx_mcp_list_forget(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
     walk.endpoint = endpoint;
     walk.tenant = tenant;
 
-    /* first, so that a list that is on its way now is not kept either */
+    /* changes the number first, so that lists in open responses are not kept */
 
     ngx_mcp_zone_lock(zone);
 
@@ -992,7 +995,7 @@ ngx_mcp_list_info(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
         if (!(k->flags & NGX_MCP_LIST_WANTED)
             && k->flags & NGX_MCP_LIST_PUBLIC && k->until <= ngx_current_msec)
         {
-            /* it passed long ago */
+            /* the list is from a response whose time to live has passed */
 
             continue;
         }

@@ -91,7 +91,10 @@ ngx_mcp_metric_find(ngx_mcp_zone_t *zone, ngx_mcp_metric_t *metric,
 }
 
 
-/* copies a name; one longer than max is cut and ends in a hash */
+/*
+ * Copies a name to dst, and returns its length.  A name longer than max is cut,
+ * and ends in a hash of the whole name.
+ */
 
 static u_char
 ngx_mcp_metric_name(u_char *dst, ngx_str_t *name, size_t max, uint64_t key)

@@ -7,29 +7,29 @@
 #include "ngx_mcp_state_sh.h"
 
 
-/* limits of one hold of the lock: targets, blocks, bytes of journal a target */
+/* limits of one hold of the lock; bytes of the journal for each target */
 #define NGX_MCP_SEND_TARGETS    32
 #define NGX_MCP_SEND_BLOCKS     256
 #define NGX_MCP_SEND_JOURNAL    8192
 
-/* groups, or items, examined under one hold of the lock */
+/* most groups, or items, examined under one hold of the lock */
 #define NGX_MCP_SEND_LOOK       64
 
-/* targets that one turn delivers to; groups that it examines */
+/* most targets delivered to, and most groups examined, in one turn */
 #define NGX_MCP_SEND_TURN       512
 #define NGX_MCP_SEND_LOOKS      2048
 
-/* items delivered in one turn */
+/* most items delivered in one turn */
 #define NGX_MCP_SEND_DUE        64
 
-/* a post with more deliveries needs a pool */
+/* the working memory of a post with more deliveries comes from a pool */
 #define NGX_MCP_SEND_LOCAL      2
 
-/* divisors: the parts of the zone that items, and windows, may take */
+/* items, and open windows, may take one part in so many of the zone */
 #define NGX_MCP_ITEMS_SHARE     8
 #define NGX_MCP_WINDOWS_SHARE   16
 
-/* a window with more bytes of endpoint and tenant is not opened again */
+/* after a window with longer endpoint and tenant, no new one is opened */
 #define NGX_MCP_WINDOW_NAMES    2048
 
 /* windows examined to find the place of a new one */
@@ -50,11 +50,11 @@ typedef struct {
     ngx_str_t               tenant;
     ngx_str_t               uri;
     ngx_str_t               session;
-    ngx_str_t              *text;         /* without its count */
+    ngx_str_t              *text;         /* text in parts, without "count" */
     ngx_uint_t              ntext;
     ngx_mcp_event_t         event;
     ngx_mcp_log_input_t     in;
-    ngx_str_t               whole;        /* the text if it has one part */
+    ngx_str_t               whole;        /* the text if it has one part only */
     uint64_t                key;          /* key of its coalescing window */
     ngx_mcp_stage_t         stage;        /* text of the window's record */
 
@@ -80,8 +80,8 @@ typedef struct {
                                              the delivery's window */
     uint32_t                session;      /* block of the session whose log gets
                                              the event, or 0 */
-    ngx_mcp_progress_sh_t   after;        /* the item's progress when this is
-                                             done */
+    ngx_mcp_progress_sh_t   after;        /* progress of the item when this
+                                             target is done */
 } ngx_mcp_target_t;
 
 
@@ -415,7 +415,7 @@ ngx_mcp_out_prepare(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out,
 }
 
 
-/* inserts the count into the text, and makes an event of the text */
+/* inserts "count" into the text, and makes an event of the text */
 
 static void
 ngx_mcp_out_init(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out)
@@ -495,7 +495,7 @@ ngx_mcp_out_fields(ngx_mcp_out_t *out, ngx_str_t *fields)
 }
 
 
-/* blocks for a target; a topic also needs its record and an announcement */
+/* returns the blocks that a target needs; for a topic, with its announcement */
 
 static ngx_uint_t
 ngx_mcp_out_needs(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out)
@@ -511,9 +511,9 @@ ngx_mcp_out_needs(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out)
 
 
 /*
- * Finds the next target of a delivery.  NGX_OK: it is cur->ref; NGX_AGAIN: the
- * group of cur is none, look further; NGX_DONE: there is no further one;
- * NGX_DECLINED: the session or call does not exist.
+ * Finds the next target of a delivery.  NGX_OK: the target is cur->ref;
+ * NGX_AGAIN: the group cur->ref is not a target, call again; NGX_DONE: there
+ * are no more targets; NGX_DECLINED: the session or call does not exist.
  */
 
 static ngx_int_t
@@ -543,7 +543,7 @@ ngx_mcp_out_next_locked(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out,
         cur->endpoint = (how & NGX_MCP_SEND_ENDPOINT) ? &out->endpoint : NULL;
         cur->tenant = (how & NGX_MCP_SEND_TENANT) ? &out->tenant : NULL;
 
-        /* an event for all tenants of an endpoint is stored once */
+        /* an event for all tenants is stored once, in the endpoint's log */
 
         cur->type = (how & (NGX_MCP_SEND_TENANT|NGX_MCP_SEND_TOPIC))
                     ? NGX_MCP_GROUP : NGX_MCP_ENDPOINT;
@@ -569,7 +569,7 @@ ngx_mcp_out_next_locked(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out,
 
 /*
  * Finds the target of a delivery to a session or call.  NGX_OK; NGX_DONE: the
- * event is not for it; NGX_DECLINED: there is no such session or call.
+ * session does not get this event; NGX_DECLINED: the session or call is absent.
  */
 
 static ngx_int_t
@@ -639,9 +639,9 @@ ngx_mcp_out_channel_locked(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out,
 
 
 /*
- * Delivers, under one hold of the lock, all of a new post, or a part of an
- * item.  NGX_OK: all is done, by any worker; NGX_AGAIN: more is left, of a new
- * post all of it; the rest is as in ngx_mcp_outbox_send().
+ * Delivers all of a new post, or a part of an item, under one hold of the lock.
+ * NGX_OK: all is delivered, by any worker; NGX_AGAIN: more of the item, or all
+ * of the new post, is left; other codes are those of ngx_mcp_outbox_send().
  */
 
 static ngx_int_t
@@ -721,7 +721,7 @@ ngx_mcp_send(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd)
 }
 
 
-/* delivers first what a worker may have left of the feed's previous event */
+/* delivers the rest of the feed's previous event, if a worker has left any */
 
 static void
 ngx_mcp_send_unfinished_locked(ngx_mcp_zone_t *zone,
@@ -747,7 +747,7 @@ ngx_mcp_send_unfinished_locked(ngx_mcp_zone_t *zone,
 }
 
 
-/* returns whether an event with this id was taken before */
+/* returns whether an event with the post's id was taken before */
 
 static ngx_uint_t
 ngx_mcp_send_repeated_locked(ngx_mcp_zone_t *zone, ngx_mcp_post_t *post)
@@ -767,7 +767,7 @@ ngx_mcp_send_repeated_locked(ngx_mcp_zone_t *zone, ngx_mcp_post_t *post)
 }
 
 
-/* finds the next targets; for a new post it may release the lock meanwhile */
+/* finds the next targets; releases the lock for moments if the post is new */
 
 static void
 ngx_mcp_send_find_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd,
@@ -854,7 +854,7 @@ ngx_mcp_send_find_out_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd,
 
             if (!counts && snd->looks >= NGX_MCP_SEND_LOOKS) {
 
-                /* further turns find the rest */
+                /* the other targets are found in further turns */
 
                 snd->more = 1;
                 return;
@@ -940,7 +940,7 @@ ngx_mcp_send_add_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd,
     stage = ref ? &out->in.stage : &out->stage;
     blocks = 0;
 
-    /* a text that is too large and a window that opens need no blocks here */
+    /* the text is not stored if it is too large, or if a window is opened */
 
     if (ref ? ngx_mcp_send_fits_locked(zone, out, *ref) : out->joins) {
         blocks = stage->blocks;
@@ -985,8 +985,8 @@ ngx_mcp_send_add_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd,
 
 
 /*
- * Fills a large text outside of the lock.  NGX_AGAIN: the lock was released,
- * so the targets have to be found again.
+ * Fills the blocks of a large text while the lock is released.  NGX_OK;
+ * NGX_AGAIN: the lock was released, so the targets have to be found again.
  */
 
 static ngx_int_t
@@ -1084,9 +1084,9 @@ ngx_mcp_send_room_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd)
 
 
 /*
- * Makes sessions drop older events for those they are about to get.  This may
- * end the transaction, so it is done before the event is taken: everything
- * from then on is one transaction.
+ * Drops older events of the sessions that are targets, so that the new ones are
+ * within the sessions' limits.  This may end the transaction, so it is done
+ * before the event is taken: all from there on is one transaction.
  */
 
 static void
@@ -1154,7 +1154,7 @@ ngx_mcp_send_fits_locked(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out,
 }
 
 
-/* takes the event; returns as ngx_mcp_outbox_send() does */
+/* notes that the event is taken; returns as ngx_mcp_outbox_send() does */
 
 static ngx_int_t
 ngx_mcp_send_consume_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd)
@@ -1187,7 +1187,7 @@ ngx_mcp_send_consume_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd)
 }
 
 
-/* the delivery to one target of an item may end a step of the transaction */
+/* delivers to the targets: in one transaction if the post is new */
 
 static void
 ngx_mcp_send_deliver_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd,
@@ -1225,7 +1225,7 @@ static void
 ngx_mcp_send_move_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd,
     ngx_mcp_progress_sh_t *at, ngx_mcp_progress_sh_t *after)
 {
-    /* without an item the progress is in memory of this process */
+    /* the progress of an item is in the zone; else it is in own memory */
 
     if (snd->item.block) {
         ngx_mcp_touch(zone, at);
@@ -1291,7 +1291,7 @@ ngx_mcp_send_one_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd,
 }
 
 
-/* delivers to a session or call; NGX_DECLINED: it has ended */
+/* delivers to a session or call; NGX_DECLINED: the session or call has ended */
 
 static ngx_int_t
 ngx_mcp_send_channel_locked(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out,
@@ -1400,7 +1400,7 @@ ngx_mcp_send_item(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd)
 
     } else {
 
-        /* without an item, the rest is lost if this worker dies */
+        /* without an item, the deliveries are lost if this worker dies */
 
         rc = ngx_mcp_send_consume_locked(zone, snd);
 
@@ -1428,7 +1428,7 @@ ngx_mcp_send_item(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd)
 }
 
 
-/* delivers for one turn; NGX_AGAIN: more is left for another turn */
+/* delivers in one turn; NGX_AGAIN: targets are left for another turn */
 
 static ngx_int_t
 ngx_mcp_send_turn(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd)
@@ -1556,8 +1556,8 @@ ngx_mcp_out_field(ngx_str_t *field, u_char *p, size_t len)
 
 
 /*
- * Notes that this worker delivers the item.  If another worker did before, no
- * caller calls ngx_mcp_outbox_run() any more.
+ * Notes that this worker delivers the item.  If another worker delivered the
+ * item until now, it has no caller of ngx_mcp_outbox_run() any more.
  */
 
 static void
@@ -1647,7 +1647,7 @@ ngx_mcp_coalescing_find_locked(ngx_mcp_zone_t *zone, uint64_t key)
 }
 
 
-/* a hash of what the deliveries of a window have in common */
+/* returns the hash that all deliveries of a window have in common */
 
 static uint64_t
 ngx_mcp_coalescing_key(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out)
@@ -1733,8 +1733,8 @@ ngx_mcp_coalescing_open_locked(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out)
 
 
 /*
- * There is a list of windows for each logarithm of their length, so that a new
- * window belongs near the end of its list.
+ * There is a list of windows for each binary logarithm of a window's length,
+ * so that the place of a new window is near the end of its list.
  */
 
 static void
@@ -1773,8 +1773,8 @@ ngx_mcp_coalescing_insert_locked(ngx_mcp_zone_t *zone, ngx_mcp_item_sh_t *w,
 
 
 /*
- * Gives the window the new text.  Without room for it, the event that waits
- * stands for this one, too; if none waits, a gap does.
+ * Stores the new text in the window.  Without room, the event that waits there
+ * counts for the new one, too; if none waits, the window delivers a gap.
  */
 
 static void
@@ -1856,9 +1856,9 @@ ngx_mcp_outbox_due(ngx_mcp_zone_t *zone, ngx_msec_t *next)
 
 
 /*
- * Finds an item to deliver.  NGX_OK: it is *ref; NGX_DONE: no item is due;
- * NGX_BUSY: items from *at on are not examined yet; NGX_AGAIN: more is left
- * for another turn.  *next: ms until the next window ends, or 0.
+ * Finds an item to deliver.  NGX_OK: *ref is the item; NGX_DONE: no item is
+ * due; NGX_BUSY: items from *at on are not examined yet; NGX_AGAIN: more is
+ * left for another turn.  *next: ms until the next window ends, or 0.
  */
 
 static ngx_int_t
@@ -1906,7 +1906,7 @@ ngx_mcp_outbox_next_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t *at,
 
     *next = earliest ? (ngx_msec_t) (earliest - now) : 0;
 
-    /* the item at *at may have been delivered meanwhile */
+    /* the item *at may have been delivered since it was noted */
 
     n = ngx_mcp_record(zone, *at, NGX_MCP_ITEM) ? at->block
                                                 : zone->root->items.head;

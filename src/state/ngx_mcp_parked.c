@@ -35,7 +35,7 @@ ngx_mcp_exclusive_join(ngx_mcp_zone_t *zone, ngx_mcp_session_new_t *in,
 
         } else if (s) {
 
-            /* ends requests, and skips events, of the former call */
+            /* ends requests, and skips events, that the former call has left */
 
             ngx_mcp_server_requests_end_locked(zone, s);
 

@@ -68,8 +68,8 @@ ngx_mcp_profile_get(ngx_mcp_zone_t *zone, ngx_str_t *key, uint64_t epoch,
     age = now > k->made ? now - k->made : 0;
 
     /*
-     * A probe of an older configuration is not waited for: it may reach
-     * another server, or none.
+     * Callers do not wait for a probe by an older configuration, as that probe
+     * may reach another server, or none.
      */
 
     if (k->probing && k->prober >= epoch && age < NGX_MCP_PROBE_MAX) {
@@ -91,7 +91,7 @@ ngx_mcp_profile_get(ngx_mcp_zone_t *zone, ngx_str_t *key, uint64_t epoch,
 
         if (k->prober != epoch) {
 
-            /* the first probe may reach another server now */
+            /* the profile may be of another server: do not use it meanwhile */
 
             k->kept = 0;
         }

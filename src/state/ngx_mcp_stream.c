@@ -13,7 +13,7 @@
 /* a longer text is copied outside of the lock */
 #define NGX_MCP_TAKE_SMALL  4096
 
-/* return codes beside those of ngx_mcp_stream_read() */
+/* return codes in addition to those of ngx_mcp_stream_read() */
 #define NGX_MCP_TAKE_MORE   1
 #define NGX_MCP_TAKE_LARGE  2
 
@@ -302,7 +302,7 @@ ngx_mcp_stream_carry_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
 }
 
 
-/* returns whether no event is added to the channel of the call any more */
+/* returns whether no more events will be added to the call's channel */
 
 static ngx_uint_t
 ngx_mcp_channel_ended(ngx_mcp_call_sh_t *c)
@@ -314,9 +314,10 @@ ngx_mcp_channel_ended(ngx_mcp_call_sh_t *c)
 
 
 /*
- * Closes the oldest GET streams above the limit (0: no limit), and further ones
- * of a call's channel, which has only one.  Streams that are about to close do
- * not count, nor does the stream that answers a request.
+ * Closes the oldest GET streams above the limit (0: no limit).  If the new
+ * stream carries a call's channel, closes the other GET streams of this channel
+ * as well.  Streams that are about to close do not count, nor does the stream
+ * that answers a request.
  */
 
 static void
@@ -482,8 +483,9 @@ ngx_mcp_stream_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_sh_t *st,
 
 
 /*
- * NGX_OK: the stream carries its channel; NGX_DECLINED: another stream does;
- * NGX_ERROR: the stream, its call or its session has ended.
+ * Finds the channel of a stream.  NGX_OK: the stream carries the channel;
+ * NGX_DECLINED: another stream does; NGX_ERROR: the stream, its call or its
+ * session has ended.
  */
 
 static ngx_int_t
@@ -934,7 +936,7 @@ ngx_mcp_channel_count_locked(ngx_mcp_zone_t *zone, ngx_mcp_channel_t *channel)
 
     s = channel->session;
 
-    /* one note for all members up to "delivered", which changes next */
+    /* one note in the journal up to "delivered", which is changed next */
 
     ngx_mcp_touch_range(zone, s, log.taken, subscriber.delivered);
     s->log.taken++;

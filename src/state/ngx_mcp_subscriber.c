@@ -64,7 +64,7 @@ ngx_mcp_group_news(ngx_mcp_zone_t *zone, ngx_mcp_ref_t group, uint64_t *seen,
 
         *seen = (news[*n].want == NGX_MCP_WANT_ALL) ? log->last : *seen + 1;
 
-        /* readers of this want read on by themselves: one entry will do */
+        /* readers with this want read all news: one entry wakes them */
 
         if (*n == 0 || news[*n - 1].want != news[*n].want) {
             (*n)++;
@@ -264,7 +264,7 @@ ngx_mcp_stream_prefetch(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
 }
 
 
-/* block: block of the session that the subscriber is a part of */
+/* hash of a subscription; block: block of the subscriber's session */
 
 static uint32_t
 ngx_mcp_subscriber_hash(uint32_t block, uint64_t uri)
@@ -312,8 +312,8 @@ ngx_mcp_subscriber_add_locked(ngx_mcp_zone_t *zone,
     sb->nsubscriptions++;
 
     /*
-     * Wakes the stream now, so that its worker knows the want before the
-     * event.
+     * Wakes the subscriber's stream at once, so that its worker knows the URI
+     * before an event comes.
      */
 
     ngx_mcp_subscriber_wake_locked(zone, sb, NGX_MCP_WAKE_WANTS);

@@ -341,7 +341,7 @@ ngx_mcp_interest_join(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
 
     if (sub && sub->interest.block == 0) {
 
-        /* a private subscription stays private */
+        /* a subscription at the client's own upstream session stays there */
 
         ngx_mcp_zone_unlock(zone);
         return NGX_DONE;
@@ -350,7 +350,7 @@ ngx_mcp_interest_join(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
     if (in && (in->rec.owner.block != shared.block
                || in->rec.owner.gen != shared.gen))
     {
-        /* its upstream had the resource before a reload */
+        /* the interest is at another upstream, from before a reload */
 
         in = NULL;
     }
@@ -367,7 +367,7 @@ ngx_mcp_interest_join(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
 
     if (in == NULL) {
 
-        /* making room may end sessions, so all is looked up again */
+        /* making room may end sessions, so the records are looked up again */
 
         rc = ngx_mcp_reserve_locked(zone, session, NGX_MCP_ROOM_SHARE,
                                     (sub ? 0 : ngx_mcp_stage_needs(&stage))
@@ -385,8 +385,8 @@ ngx_mcp_interest_join(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
         ngx_mcp_zone_unlock(zone);
 
         /*
-         * If there is no room to share an existing subscription, it stays
-         * private.
+         * If there is no room to share an existing subscription, it stays at
+         * the client's own upstream session.
          */
 
         return sub ? NGX_DONE : rc;

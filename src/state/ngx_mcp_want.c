@@ -9,8 +9,8 @@
 
 
 /*
- * Each place is for so many bytes of the zone.  Workers with the same
- * remainder of their number share a bit of a place.
+ * A zone has about one place for each .._SHARE bytes.  Each place has .._BITS
+ * bits; worker n has bit n modulo this number.
  */
 #define NGX_MCP_WANTED_SHARE  2048
 #define NGX_MCP_WANTED_BITS   (8 * sizeof(ngx_atomic_t))
@@ -88,8 +88,9 @@ ngx_mcp_wanted_set(ngx_atomic_t *place, ngx_atomic_uint_t bit, ngx_uint_t set)
 
 
 /*
- * Makes the counts of a worker's wants; NULL: there is no memory.  Bits that a
- * killed worker has left wake the next worker in vain.
+ * Makes a worker's array of counts, one for each place; NULL: there is no
+ * memory.  The bits of a worker that was killed stay set, and wake the next
+ * worker with this number in vain.
  */
 
 uint32_t *
