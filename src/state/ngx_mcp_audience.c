@@ -349,7 +349,7 @@ ngx_mcp_audience_add_part_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
 }
 
 
-/* drops the lists of these kinds */
+/* drops the part's lists of these kinds */
 
 static void
 ngx_mcp_audience_forget_locked(ngx_mcp_zone_t *zone, ngx_mcp_part_sh_t *p,

@@ -763,7 +763,7 @@ ngx_mcp_lists_forgotten(ngx_mcp_zone_t *zone)
 }
 
 
-/* lists take a quarter of the zone at most */
+/* makes room for a list; all lists take a quarter of the zone at most */
 
 static ngx_int_t
 ngx_mcp_list_room_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,

@@ -191,8 +191,8 @@ ngx_mcp_profile_valid(ngx_mcp_profile_sh_t *k, uint64_t epoch,
 
 
 /*
- * Whether the old profile is used while the upstream, which did not answer
- * before, is probed again.
+ * Returns whether the old profile is used while the upstream, which did not
+ * answer the last probe, is probed again.
  */
 
 static ngx_uint_t

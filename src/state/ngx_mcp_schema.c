@@ -28,7 +28,7 @@ static void ngx_mcp_zone_died(ngx_mcp_zone_t *zone, ngx_pid_t pid,
     ngx_uint_t *lost);
 
 
-/* pending DELETEs that are sent in one turn */
+/* most pending DELETEs that are sent in one turn */
 #define NGX_MCP_ZONE_DELETES  64
 
 

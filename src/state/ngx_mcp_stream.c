@@ -52,7 +52,7 @@ typedef enum {
 } ngx_mcp_channel_log_e;
 
 
-/* how many events were lost */
+/* number of events that were lost */
 
 typedef struct {
     size_t                  n;
@@ -277,8 +277,8 @@ ngx_mcp_stream_carry_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
         if (c == NULL) {
 
             /*
-             * The worker of the other stream will not learn of later
-             * subscriptions of the session.
+             * Wakes the worker of the other stream, which does not learn of
+             * later subscriptions of the session.
              */
 
             ngx_mcp_wake_locked(zone, &other->task, NGX_MCP_WAKE_WANTS);

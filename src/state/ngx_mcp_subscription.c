@@ -7,7 +7,7 @@
 #include "ngx_mcp_state_sh.h"
 
 
-/* ms; updates of an interest that are older are not paired any more */
+/* ms; an update of an interest is not paired with one that is older */
 #define NGX_MCP_INTEREST_RECENT  (NGX_MCP_INTEREST_PAIR + 1000)
 
 

@@ -621,7 +621,7 @@ ngx_mcp_worker_drain(ngx_mcp_zone_t *zone)
 }
 
 
-/* calls schema->news() for a block, unless another record is there by now */
+/* calls schema->news() for the record in block n; 0: for all watched records */
 
 static void
 ngx_mcp_worker_news(ngx_mcp_zone_t *zone, uint32_t n)
