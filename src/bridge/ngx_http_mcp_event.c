@@ -25,7 +25,7 @@ static ngx_int_t ngx_http_mcp_event_coalesce(ngx_mcp_delivery_t *d,
     ngx_mcp_invalidate_t *in, ngx_mcp_notification_t *out, ngx_pool_t *pool);
 
 
-/* members that say for whom an event is; clients do not see them */
+/* members that address an event; clients do not see these members */
 
 static ngx_str_t  ngx_http_mcp_event_private[] = {
     ngx_string("session_id"),

@@ -46,7 +46,7 @@ static ngx_uint_t ngx_http_mcp_event_in_matches(ngx_http_mcp_event_in_t *in,
     ngx_http_mcp_bridge_t *bridge);
 
 
-/* members that address a notification; they are cut out of it */
+/* members that address a notification; clients do not get these members */
 
 static ngx_str_t  ngx_http_mcp_event_in_addresses[] = {
     ngx_string("tenant_id"),
@@ -784,7 +784,7 @@ ngx_http_mcp_event_in_invalidate(ngx_http_mcp_event_in_t *in,
             continue;
         }
 
-        /* of an event with a topic only the topic's subscribers are counted */
+        /* if the event has a topic, only the topic's subscribers are counted */
 
         to->addressed = (to->topic.len == 0);
         to->endpoint = &bridges[i]->endpoint;

@@ -38,9 +38,9 @@ typedef struct {
     ngx_mcp_counter_e           counter;      /* counts the source's events that
                                                  were sent */
     ngx_pool_t                 *pool;
-    ngx_mcp_consume_t          *consume;      /* how a feed's reader takes the
-                                                 event; NULL: the source is no
-                                                 feed */
+    ngx_mcp_consume_t          *consume;      /* lease and event id with which a
+                                                 feed's reader takes the event;
+                                                 NULL: the source is no feed */
 
     unsigned                    payload:1;    /* events are payloads: their
                                                  members are not read, and

@@ -35,7 +35,7 @@ void ngx_http_mcp_feed_init(ngx_mcp_zone_t *zone, ngx_array_t *bridges);
 
 extern ngx_http_mcp_reader_kind_t  ngx_http_mcp_feed_readers;
 
-/* feeds of topics that one session may have open at a time */
+/* feeds of topics that one session may have open at a time, at most */
 #define NGX_HTTP_MCP_FEED_SESSION  32
 
 

@@ -29,7 +29,7 @@
 
 /*
  * Audiences of callers without a session that a worker remembers, one for each
- * place in a hash table, and bytes of the names of one of them
+ * place in a hash table, and bytes of the names of one audience, at most.
  */
 #define NGX_HTTP_MCP_LIST_CACHE_KNOWN      64
 #define NGX_HTTP_MCP_LIST_CACHE_KNOWN_LEN  192

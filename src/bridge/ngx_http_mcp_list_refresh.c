@@ -644,7 +644,7 @@ ngx_http_mcp_list_refresh_put(ngx_http_mcp_fetch_t *f,
     bridge = r->us->bridge;
     zone = bridge->zone;
 
-    /* with fewer kinds a notification may be for a kind that is not cached */
+    /* if some kinds are not cached, a notification may be about one of these */
 
     compare = bridge->sources.n > 1
               && bridge->lists_kinds == NGX_MCP_LIST_ALL

@@ -87,8 +87,8 @@ ngx_http_mcp_route(ngx_http_mcp_bridge_t *bridge, ngx_mcp_caller_t *caller,
 
 
 /*
- * Returns the upstream that listed the resource, had it last, or has a template
- * for its URI; NULL: none is known.
+ * Returns the upstream that listed the resource, was found to have it before,
+ * or has a template for its URI; NULL: none is known.
  */
 
 static ngx_http_mcp_upstream_t *

@@ -7,7 +7,7 @@
 /*
  * Routes: the upstream that a request is for.  The names of tools and prompts
  * have the prefix of their upstream.  A resource is at the upstream that
- * listed it, that had it last, or that has a template for its URI.  If no
+ * listed it, was found to have it before, or has a template for its URI.  If no
  * upstream is known for it, upstreams are asked one after the other, in
  * configured order, until one has the resource.  Requests with a method that
  * the module does not know are routed in the same way.

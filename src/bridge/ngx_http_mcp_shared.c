@@ -41,7 +41,7 @@ typedef struct {
     ngx_http_mcp_shared_t            *us;
     ngx_str_t                         method;
     ngx_str_t                         params;
-    ngx_str_t                         uri;    /* of the resource that is to be
+    ngx_str_t                         uri;    /* URI of a resource that is to be
                                                  subscribed to or unsubscribed
                                                  from */
     ngx_str_t                         id;

@@ -204,7 +204,8 @@ extern ngx_http_mcp_reader_kind_t  ngx_http_mcp_shared_readers;
 
 /*
  * The zone's doorbell rang for subscriptions: some are to be made or ended, or
- * were.  keys: NGX_MCP_RING_KEY() of the shared upstream sessions.
+ * were made or ended.  keys: NGX_MCP_RING_KEY() of the shared upstream
+ * sessions.
  */
 void ngx_http_mcp_shared_interests(ngx_mcp_zone_t *zone, uint64_t keys);
 

@@ -31,7 +31,7 @@ typedef struct ngx_http_mcp_wait_shape_s   ngx_http_mcp_wait_shape_t;
  */
 
 struct ngx_http_mcp_watch_s {
-    ngx_http_mcp_tree_node_t    node;     /* its key is that of the topic */
+    ngx_http_mcp_tree_node_t    node;     /* node with the topic's key */
     ngx_http_mcp_waits_t       *waits;
     ngx_mcp_ref_t               topic;
     ngx_queue_t                 rung;     /* place among watches with news */
@@ -69,7 +69,7 @@ struct ngx_http_mcp_wait_shape_s {
 /* waiters whose filters have the same values, as far as a hash tells that */
 
 struct ngx_http_mcp_wait_filter_s {
-    ngx_http_mcp_tree_node_t    node;     /* its key is a hash of the values */
+    ngx_http_mcp_tree_node_t    node;     /* node with a hash of the values */
     ngx_http_mcp_wait_shape_t  *shape;
     ngx_queue_t                 waiters;  /* waiters that are not due */
     ngx_uint_t                  count;    /* number of all waiters */
@@ -103,8 +103,8 @@ typedef struct {
 
 struct ngx_http_mcp_waits_s {
     ngx_mcp_zone_t             *zone;
-    uint64_t                    seed;     /* of hashes, so that clients cannot
-                                             choose equal ones */
+    uint64_t                    seed;     /* seed, so that clients cannot choose
+                                             texts with equal hashes */
     uint64_t                    names[NGX_HTTP_MCP_WAIT_NAMES];
                                           /* hashes of the members that may hold
                                              an event's name */
@@ -704,7 +704,7 @@ ngx_http_mcp_wait_turn(ngx_event_t *ev)
 }
 
 
-/* looks the next event up, or goes on with it in another turn */
+/* looks up the next event, in one turn of the event loop or in several */
 
 static void
 ngx_http_mcp_watch_look(ngx_http_mcp_watch_t *watch, ngx_msec_t start)

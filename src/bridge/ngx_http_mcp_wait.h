@@ -22,7 +22,7 @@
 #include "ngx_mcp_topic.h"
 
 
-/* how many members "match" may have */
+/* members of "match", at most */
 #define NGX_HTTP_MCP_WAIT_FIELDS  16
 
 

@@ -52,8 +52,8 @@ typedef struct {
 
 /*
  * Gives the time to wait now, in ms, and doubles the next one.  Up to a
- * quarter is added at random, so that those that failed together do not try
- * again together.
+ * quarter is added at random, so that attempts that failed together are not
+ * repeated together.
  */
 
 static ngx_inline ngx_msec_t

@@ -37,7 +37,7 @@ typedef struct {
 } ngx_http_mcp_defaults_srv_conf_t;
 
 
-/* where the proxy module keeps what its directives set */
+/* offsets of settings in the proxy module's location configuration */
 
 typedef struct {
     ngx_module_t          *module;

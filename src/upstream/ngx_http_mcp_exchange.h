@@ -38,11 +38,13 @@ typedef enum {
     NGX_HTTP_MCP_OK = 0,        /* complete, with a status below 300 */
     NGX_HTTP_MCP_STATUS,        /* complete, with another status (x->status) */
     NGX_HTTP_MCP_UNREACHABLE,   /* nginx could not connect */
-    NGX_HTTP_MCP_TIMEOUT,       /* silent too long, or took too long in all */
+    NGX_HTTP_MCP_TIMEOUT,       /* the upstream was silent too long, or took
+                                   too long in all */
     NGX_HTTP_MCP_CUT,           /* the response ended in the middle */
-    NGX_HTTP_MCP_BAD,           /* not HTTP, not JSON, another content type */
+    NGX_HTTP_MCP_BAD,           /* the response is not HTTP, not JSON, or has
+                                   another content type */
     NGX_HTTP_MCP_TOO_LARGE,     /* a message is larger than x->limit */
-    NGX_HTTP_MCP_ABORTED        /* by ngx_http_mcp_exchange_abort() */
+    NGX_HTTP_MCP_ABORTED        /* ngx_http_mcp_exchange_abort() was called */
 } ngx_http_mcp_outcome_e;
 
 
@@ -211,9 +213,10 @@ struct ngx_http_mcp_exchange_s {
                                                        were received and not
                                                        processed yet */
     ngx_chain_t                      **last_in;
-    ngx_event_t                        event;       /* goes on in a later event
-                                                       loop if posted; its timer
-                                                       checks both time-outs */
+    ngx_event_t                        event;       /* posted to go on in a
+                                                       later turn of the event
+                                                       loop; its timer checks
+                                                       both time-outs */
     ngx_event_t                       *delay;       /* timer of a delay by
                                                        limit_req, or NULL */
     ngx_uint_t                         limit_req;   /* limit_req_status of the

@@ -6,8 +6,9 @@
 
 /*
  * A listener reads the GET stream of a legacy upstream on the upstream session
- * of one client.  It is a kind of reader without a lease, because another
- * worker could not take it over: it needs the headers of the client.
+ * of one client.  Listeners are a kind of readers without a lease, because
+ * another worker does not have the client's headers, and so could not take the
+ * stream over.
  */
 
 #ifndef _NGX_HTTP_MCP_LISTENER_H_INCLUDED_

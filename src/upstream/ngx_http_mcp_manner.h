@@ -95,7 +95,7 @@ struct ngx_http_mcp_manner_s {
     ngx_int_t   (*done)(ngx_http_mcp_upstream_request_t *ureq,
                     ngx_http_mcp_outcome_e outcome);
 
-    /* what this status says of the session: ngx_http_mcp_lost_e */
+    /* whether this status means a loss of the session: ngx_http_mcp_lost_e */
     ngx_uint_t  (*lost)(ngx_http_mcp_upstream_request_t *ureq,
                     ngx_uint_t status);
 

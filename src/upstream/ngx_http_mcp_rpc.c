@@ -82,7 +82,7 @@ ngx_http_mcp_rpc_probe(ngx_http_mcp_probe_t *probe)
 }
 
 
-/* an answer to one of these lists shows that the upstream has the capability */
+/* a result of a list's method shows that the upstream has the capability */
 
 static void
 ngx_http_mcp_rpc_probed(ngx_http_mcp_probe_t *probe,

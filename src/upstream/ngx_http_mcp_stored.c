@@ -29,7 +29,7 @@ static ngx_http_mcp_stored_known_t *ngx_http_mcp_stored_known(
     ngx_http_core_main_conf_t *cmcf);
 
 
-/* variables that a subrequest would compute otherwise than its request */
+/* variables with values that differ between a request and its subrequests */
 
 static ngx_str_t  ngx_http_mcp_stored_handed[NGX_HTTP_MCP_STORED_HANDED] = {
     ngx_string("request_id"),
@@ -67,7 +67,7 @@ ngx_http_mcp_stored_variables(ngx_http_request_t *r)
 
     computed = known->computed;
 
-    /* no warning for a variable that is set later, or nowhere */
+    /* nginx must not warn of a variable that is set later, or nowhere */
 
     log = r->connection->log;
     level = log->log_level;
@@ -106,7 +106,7 @@ ngx_http_mcp_stored_variables(ngx_http_request_t *r)
 
 /*
  * Whether the variable's value, if it is computed now, depends on no other
- * variable.  probe: memory for all variables, of which that one is computed.
+ * variable.  probe: memory for all variables, in which this one is computed.
  */
 
 static ngx_uint_t

@@ -20,8 +20,8 @@
 
 
 /*
- * An array of all variables from the pool of r with the stored ones only.
- * NULL: no memory.
+ * Makes an array for all variables, from the pool of r, in which only the
+ * stored ones have values.  NULL: no memory.
  */
 ngx_http_variable_value_t *ngx_http_mcp_stored_variables(
     ngx_http_request_t *r);

@@ -371,7 +371,7 @@ ngx_http_mcp_uncached_value(ngx_http_request_t *r, ngx_http_complex_value_t *cv,
     old = r->variables;
     r->variables = fresh;
 
-    /* no warning for a variable whose value is not known yet */
+    /* nginx must not warn of a variable whose value is not known yet */
 
     log = r->connection->log;
     level = log->log_level;
@@ -386,7 +386,7 @@ ngx_http_mcp_uncached_value(ngx_http_request_t *r, ngx_http_complex_value_t *cv,
 }
 
 
-/* encodes characters that no URI may have; other variables may contain them */
+/* encodes characters that no URI may have, which variables may contain */
 
 static ngx_int_t
 ngx_http_mcp_upstream_escape(ngx_pool_t *pool, ngx_str_t *uri)

@@ -212,8 +212,8 @@ struct ngx_http_mcp_upstream_request_s {
     ngx_event_t                      *keep;       /* timer that keeps the
                                                      shared upstream session;
                                                      or NULL */
-    ngx_http_mcp_outcome_e            outcome;    /* for done(), if end_posted
-                                                     is set */
+    ngx_http_mcp_outcome_e            outcome;    /* outcome for done(), if
+                                                     end_posted is set */
     unsigned                          end_posted:1;  /* event has a timer that
                                                      ends the request */
     unsigned                          closed:1;   /* r is about to be freed; no
