@@ -1362,9 +1362,9 @@ ngx_http_mcp_call_without_client(ngx_http_mcp_call_t *call)
 
 
 /*
- * Lets a call run on whose client has left.  If there are too many such calls,
- * the oldest one of the same key is cancelled whose client has not come back;
- * it may be this call, which may be freed then.
+ * Lets a call whose client has left run on.  If too many such calls run, the
+ * oldest call with the same key whose client has not come back is cancelled.
+ * It may be this call, which may be freed then.
  */
 
 static void

@@ -179,7 +179,7 @@ struct ngx_http_mcp_call_s {
                                                  finalized once the response is
                                                  sent */
 
-    ngx_mcp_call_t              record;       /* the call in the zone;
+    ngx_mcp_call_t              record;       /* the zone's record of the call;
                                                  record.local is the number of
                                                  the call in this worker; 0: it
                                                  has no number */
@@ -212,8 +212,9 @@ struct ngx_http_mcp_call_s {
                                                  that is being delivered; start
                                                  NULL: the text is elsewhere */
 
-    ngx_queue_t                 kept_queue;   /* in ngx_http_mcp_calls.kept;
-                                                 next NULL: not queued */
+    ngx_queue_t                 kept_queue;   /* place in
+                                                 ngx_http_mcp_calls.kept; next
+                                                 NULL: not queued */
     uint64_t                    kept_key;     /* hash of the tenant or client
                                                  whose kept calls are limited
                                                  together */
@@ -261,7 +262,7 @@ ngx_http_mcp_call_t *ngx_http_mcp_call_numbered(ngx_mcp_zone_t *zone,
     uint32_t local);
 
 
-/* for requests and batches */
+/* functions for requests and batches */
 
 /*
  * Starts the call of an element of a batch.  NGX_OK: *text is the answer, in
@@ -427,7 +428,7 @@ ngx_int_t ngx_http_mcp_call_elsewhere(ngx_http_mcp_call_t *call,
     ngx_http_mcp_reply_t *reply, ngx_http_mcp_exchange_t **x);
 
 
-/* for answerers */
+/* functions for answerers */
 
 /*
  * Lets the call begin to run: limits apply, and other workers know the call.
@@ -530,7 +531,7 @@ ngx_uint_t ngx_http_mcp_call_input_keep(ngx_str_t *name, ngx_str_t *value,
     void *data);
 
 
-/* for other files */
+/* functions for other files */
 
 /*
  * Notes that the client of the call has left.  The call runs on, within

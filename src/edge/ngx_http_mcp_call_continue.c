@@ -42,7 +42,7 @@ typedef struct {
     ngx_http_mcp_call_t           *call;       /* call of this request */
     ngx_http_mcp_call_line_t       line;       /* line of the parked call */
     ngx_mcp_parked_t               parked;     /* the parked call */
-    ngx_http_mcp_request_state_t   state;      /* from requestState */
+    ngx_http_mcp_request_state_t   state;      /* contents of requestState */
     ngx_http_mcp_round_t           round;      /* the next round */
     unsigned                       answered:1; /* the line had the answer of the
                                                   parked call */

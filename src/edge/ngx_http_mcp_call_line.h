@@ -33,7 +33,7 @@ struct ngx_http_mcp_call_line_s {
 
     /* the line has ended: no message follows; the handler may free the line */
     void                  (*ended)(ngx_http_mcp_call_line_t *line);
-    void                   *data;       /* for the two handlers */
+    void                   *data;       /* data of the two handlers */
 
     /* for the caller to read */
     ngx_mcp_stream_t        zs;         /* stream in the zone that carries the
@@ -41,7 +41,8 @@ struct ngx_http_mcp_call_line_s {
     unsigned                open:1;
 
     /* private */
-    u_char                 *buf;        /* for a message; not in a pool */
+    u_char                 *buf;        /* memory for a message; not in a
+                                           pool */
     size_t                  size;       /* bytes of buf */
     ngx_event_t             turn;       /* posted event that reads messages */
     unsigned                full:1;     /* reading has stopped for now */

@@ -49,7 +49,7 @@
 #include "ngx_mcp_parked.h"
 
 
-/* ms after the first request of a round, in which others join the round */
+/* ms for which a round takes further requests after its first one */
 #define NGX_HTTP_MCP_ROUND_TIME  20
 
 
@@ -133,7 +133,7 @@ void ngx_http_mcp_call_park_quit(ngx_mcp_zone_t *zone);
  * Delivers a notification of an upstream, of which json is the scan, if the
  * stream of the client's request may carry it.  A notification of progress must
  * have the raw token "theirs" (NULL: any); its token is replaced by "own";
- * "own" empty: it is not delivered.
+ * "own" empty: the notification is dropped.
  */
 void ngx_http_mcp_call_notified(ngx_http_mcp_call_t *call,
     ngx_mcp_json_t *json, ngx_str_t *text, ngx_str_t *theirs, ngx_str_t *own);

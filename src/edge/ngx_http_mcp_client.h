@@ -5,10 +5,10 @@
 
 
 /*
- * Client manners: what differs between clients of one era of the protocol and
- * those of another.  A request has a manner as soon as it has a context, and
- * its stream has the same one.  Calls and answerers use the functions below
- * without knowing which manner it is.
+ * Client manners: the differences between clients of the eras of the protocol.
+ * A request has a manner as soon as it has a context, and its stream has the
+ * same manner.  Calls and answerers use the functions below without knowing
+ * the manner.
  *
  * Each manner is a file of its own, and an entry of the table in
  * ngx_http_mcp_request.c.

@@ -515,9 +515,10 @@ ngx_http_mcp_legacy_client_server_request(ngx_http_mcp_ctx_t *ctx,
 
 
 /*
- * Begins the stream: from 2025-11-25 on, with an event that has only an id.
- * Before a gap that is about to be told, the client must not get this id: cut
- * off then, it would come back with it, and never learn of the gap.
+ * Begins the stream, from 2025-11-25 on with an event that has only an id.  The
+ * event is left out if the client is about to be told of a gap: a client that
+ * loses its connection before that would come back with the id, and never learn
+ * of the gap.
  */
 
 static u_char *

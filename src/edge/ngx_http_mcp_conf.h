@@ -61,7 +61,7 @@ ngx_uint_t ngx_http_mcp_conf_name_valid(ngx_str_t *name);
  */
 char *ngx_http_mcp_conf_handler(ngx_conf_t *cf, ngx_http_handler_pt handler);
 
-/* returns the tenant of all requests to an endpoint; NULL: it is variable */
+/* returns the tenant of all requests to an endpoint; NULL: tenants differ */
 ngx_str_t *ngx_http_mcp_conf_tenant(ngx_http_mcp_loc_conf_t *mlcf);
 
 /*
@@ -104,9 +104,9 @@ struct ngx_http_mcp_param_s {
     ngx_int_t                   least;        /* the least value: bytes, ms, or
                                                  a number */
     ngx_int_t                   most;         /* the largest number or size */
-    const char                 *advice;       /* what the log advises if the
-                                                 value is wrong; NULL: the
-                                                 usage of the directive */
+    const char                 *advice;       /* advice that is logged if the
+                                                 value is wrong; NULL: the usage
+                                                 of the directive */
 };
 
 #define NGX_HTTP_MCP_PARAM(name, kind, conf, member)                          \
@@ -117,7 +117,7 @@ struct ngx_http_mcp_param_s {
 
 /*
  * Reads the parameters from argument "first" on, each at most once, and warns
- * of quotes in them.  usage: what to write in place of a wrong parameter.
+ * of quotes in them.  usage: the advice that is logged for a wrong parameter.
  * NGX_CONF_OK or NGX_CONF_ERROR (logged).
  */
 char *ngx_http_mcp_conf_params(ngx_conf_t *cf, ngx_uint_t first,
@@ -162,7 +162,7 @@ typedef struct {
     ngx_int_t                   least;
     ngx_int_t                   most;
 
-    const char                 *advice;       /* what the log advises if the
+    const char                 *advice;       /* advice that is logged if the
                                                  value is wrong; NULL: set()
                                                  logs, and sets no number */
     ngx_uint_t                  many;         /* a location may have the

@@ -181,8 +181,8 @@ ngx_int_t ngx_http_mcp_not_allowed(ngx_http_request_t *r, const char *why);
 
 typedef struct {
     ngx_str_t                 parts[NGX_HTTP_MCP_PARTS];
-    ngx_uint_t                nparts;     /* number of parts; 0: it is a result
-                                             or an error */
+    ngx_uint_t                nparts;     /* number of parts; 0: the reply is a
+                                             result or an error */
     ngx_str_t                 result;     /* raw result, or empty */
 
     ngx_uint_t                status;     /* HTTP status of an error, unless it
@@ -396,7 +396,7 @@ ngx_int_t ngx_http_mcp_batch_check(struct ngx_http_mcp_batch_s *batch,
 ngx_int_t ngx_http_mcp_batch(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx);
 
 
-/* content handler of "mcp_status": what the zone holds and has counted */
+/* content handler of "mcp_status": shows contents and counters of the zone */
 
 ngx_int_t ngx_http_mcp_status_handler(ngx_http_request_t *r);
 

@@ -385,8 +385,8 @@ ngx_http_mcp_initialize_ask(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 
 
 /*
- * Asks an upstream that did not answer once more, in the other manner, if the
- * failure may come from the manner.  NGX_OK if it is asked.
+ * Asks an upstream once more, in the other manner, if it did not answer and the
+ * failure may come from the manner.  NGX_OK if the upstream is asked.
  */
 
 static ngx_int_t

@@ -70,8 +70,9 @@ typedef struct {
     ngx_str_t                   directive;    /* its name, file and line */
     u_char                     *file;
     ngx_uint_t                  line;
-    void                      **srv_conf;     /* of its server */
-    void                      **loc_conf;     /* of its location */
+    void                      **srv_conf;     /* configurations of its server */
+    void                      **loc_conf;     /* configurations of its
+                                                 location */
     ngx_http_handler_pt         handler;      /* content handler that the
                                                  directive sets, or NULL */
 } ngx_http_mcp_directive_t;
@@ -81,10 +82,11 @@ typedef struct {
     ngx_array_t                 zones;        /* ngx_http_mcp_zone_t * */
     ngx_array_t                 endpoints;    /* ngx_http_mcp_loc_conf_t * */
     ngx_array_t                 used;         /* ngx_http_mcp_directive_t: all
-                                                 that are in locations, to warn
-                                                 of those without use */
+                                                 directives in locations, to
+                                                 warn of unused ones */
     ngx_array_t                 handlers;     /* ngx_http_mcp_directive_t: all
-                                                 that set a content handler */
+                                                 directives that set a content
+                                                 handler */
     ngx_array_t                 bridges;      /* ngx_http_mcp_bridge_t * of all
                                                  endpoints */
     uint64_t                    epoch;        /* number of this configuration */

@@ -69,7 +69,7 @@ static ngx_uint_t ngx_http_mcp_offer_equal(ngx_str_t *token,
     const char *name);
 
 
-/* the capability of each kind of list, whatever the upstream offers */
+/* the text of each known capability, the same whatever the upstreams offer */
 
 static struct {
     ngx_uint_t   capability;
@@ -424,7 +424,7 @@ ngx_http_mcp_offer_info(u_char *p, ngx_http_mcp_loc_conf_t *mlcf,
 }
 
 
-/* writes instructions; those of several upstreams under the titles of these */
+/* writes instructions; if several upstreams have some, each under its title */
 
 static u_char *
 ngx_http_mcp_offer_instructions(u_char *p, ngx_http_mcp_loc_conf_t *mlcf,
@@ -608,8 +608,9 @@ ngx_http_mcp_offer_known(ngx_str_t *name)
 
 
 /*
- * Adds capabilities that the module does not know, as the first upstream with
- * them has them; "experimental" and "extensions" are merged by member.
+ * Adds capabilities that the module does not know, each with the value of the
+ * first upstream that has it; "experimental" and "extensions" are merged by
+ * member.
  */
 
 static ngx_int_t

@@ -46,7 +46,7 @@ ngx_http_mcp_result_t *ngx_http_mcp_offer(ngx_http_mcp_loc_conf_t *mlcf,
 
 /*
  * Caches an offer for other clients of the tenant, until profiles change.
- * changes: the number of these changes before the sources were read.
+ * changes: ngx_mcp_profile_changes() before the sources were read.
  */
 void ngx_http_mcp_offer_keep(ngx_http_mcp_result_t *result, ngx_str_t *tenant,
     uint64_t changes);

@@ -55,7 +55,7 @@ ngx_http_mcp_origin_allowed(ngx_http_request_t *r,
         return 0;
     }
 
-    /* in lower case, as nginx compares "Host": regular expressions match it */
+    /* the host is compared in lower case, as nginx compares "Host" */
 
     p = ngx_pnalloc(r->pool, host.len);
     if (p == NULL) {
@@ -75,7 +75,7 @@ ngx_http_mcp_origin_allowed(ngx_http_request_t *r,
 }
 
 
-/* without the default port of its scheme, as browsers send an Origin */
+/* removes the default port, as browsers send an Origin without this port */
 
 ngx_str_t
 ngx_http_mcp_origin_short(ngx_str_t *origin)

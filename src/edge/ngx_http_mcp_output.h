@@ -6,9 +6,9 @@
 
 /*
  * Output to a client.  Filters send what they take, now or later; NGX_AGAIN
- * says that they keep a part, which has to be written on.  nginx does so once
- * the request is finalized.  This file does so before that, while an exchange
- * runs on.
+ * says that they keep a part, which has to be written later.  nginx does so
+ * once the request is finalized; this file does so before that, while an
+ * exchange runs on.
  */
 
 #ifndef _NGX_HTTP_MCP_OUTPUT_H_INCLUDED_

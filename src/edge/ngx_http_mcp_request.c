@@ -127,7 +127,7 @@ ngx_http_mcp_preflight(ngx_http_request_t *r)
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    /* any header: access is decided by what the request itself carries */
+    /* any header is allowed: access rules check the request that follows */
 
     h = ngx_http_mcp_find_header(&r->headers_in.headers,
                                  "Access-Control-Request-Headers");

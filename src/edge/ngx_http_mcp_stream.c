@@ -45,7 +45,8 @@ typedef struct {
 
     /* the last event, which is composed when it is known whether it is last */
     const char   *type;                   /* line "event: ..." of the event;
-                                             NULL: it is a notification */
+                                             NULL: the event is a
+                                             notification */
     ngx_str_t    *text;                   /* NULL: there is no last event */
     ngx_str_t     uri;                    /* URI that ends the text, or empty */
 } ngx_http_mcp_gap_t;

@@ -53,8 +53,8 @@ typedef struct {
 
 /*
  * The streams of a group that have the same want.  An event with this want
- * wakes them one after the other: those still to be woken are in "todo", all
- * others in "members".
+ * wakes the streams one after the other: streams still to be woken are in
+ * "todo", all others in "members".
  */
 
 typedef struct {
@@ -67,7 +67,7 @@ typedef struct {
 typedef struct ngx_http_mcp_member_s  ngx_http_mcp_member_t;
 
 struct ngx_http_mcp_member_s {
-    ngx_queue_t                   queue;      /* in the want's queues */
+    ngx_queue_t                   queue;      /* place in a queue of the want */
     ngx_http_mcp_want_t          *want;
     ngx_http_mcp_stream_t        *stream;
     ngx_http_mcp_member_t        *next;       /* next want of the same stream */
@@ -84,11 +84,11 @@ struct ngx_http_mcp_member_s {
 typedef struct ngx_http_mcp_group_s  ngx_http_mcp_group_t;
 
 struct ngx_http_mcp_group_s {
-    ngx_queue_t                   link;       /* in a bucket of "groups" of the
-                                                 worker's streams */
-    ngx_queue_t                   order;      /* in unchanged_groups or
+    ngx_queue_t                   link;       /* place in a bucket of "groups"
+                                                 of the worker's streams */
+    ngx_queue_t                   order;      /* place in unchanged_groups or
                                                  changed_groups */
-    ngx_queue_t                   pending;    /* in pending_groups */
+    ngx_queue_t                   pending;    /* place in pending_groups */
     ngx_mcp_ref_t                 ref;
     uint64_t                      seen;       /* position in its log up to which
                                                  news were looked at */
@@ -97,7 +97,8 @@ struct ngx_http_mcp_group_s {
 
     /* of a group */
     ngx_http_mcp_group_t         *endpoint;
-    ngx_queue_t                   sibling;    /* in the endpoint's queues */
+    ngx_queue_t                   sibling;    /* place in a queue of the
+                                                 endpoint */
     ngx_http_mcp_want_t           all;        /* has all streams of the group */
     ngx_rbtree_t                  wants;      /* ngx_http_mcp_want_t by hash */
     ngx_rbtree_node_t             sentinel;
@@ -118,8 +119,8 @@ struct ngx_http_mcp_group_s {
  */
 
 typedef struct {
-    ngx_queue_t                   link;       /* in "deadlines" of the worker's
-                                                 streams */
+    ngx_queue_t                   link;       /* place in "deadlines" of the
+                                                 worker's streams */
     ngx_queue_t                   streams;
     ngx_msec_t                    interval;   /* ms */
 } ngx_http_mcp_deadlines_t;
@@ -203,8 +204,9 @@ struct ngx_http_mcp_stream_s {
     unsigned                      closed:1;     /* the zone and the tables do
                                                    not have the stream any
                                                    more */
-    unsigned                      finish:1;     /* in its next turn the body
-                                                   finalizes the request */
+    unsigned                      finish:1;     /* the body finalizes the
+                                                   request in the stream's next
+                                                   turn */
     unsigned                      broken:1;     /* the connection is broken */
     unsigned                      timedout:1;   /* the client took nothing for
                                                    send_timeout */
@@ -228,18 +230,20 @@ struct ngx_http_mcp_streams_s {
     ngx_uint_t                    n;          /* number of streams */
 
     ngx_queue_t                   pending;    /* streams that get a turn */
-    ngx_event_t                   turn;       /* event that gives these turns */
+    ngx_event_t                   turn;       /* event that gives streams their
+                                                 turns */
 
     uint32_t                     *counts;     /* number of wants of all groups,
                                                  by place; see
                                                  ngx_mcp_want_add() */
 
-    ngx_queue_t                   unchanged_groups;  /* without news */
-    ngx_queue_t                   changed_groups;  /* with news, perhaps */
-    ngx_queue_t                   pending_groups;  /* with news */
+    ngx_queue_t                   unchanged_groups;  /* groups without news */
+    ngx_queue_t                   changed_groups;  /* groups that may have
+                                                      news */
+    ngx_queue_t                   pending_groups;  /* groups with news */
 
-    ngx_http_mcp_group_t         *reading;    /* group or endpoint whose news
-                                                 are in news[]; NULL: none */
+    ngx_http_mcp_group_t         *reading;    /* group or endpoint whose news is
+                                                 in news[]; NULL: none */
     ngx_http_mcp_want_t          *want;       /* want whose streams the current
                                                  piece of news wakes, or NULL */
     uint64_t                      hash;       /* hash of the current want */
@@ -293,8 +297,8 @@ void ngx_http_mcp_stream_set_deadline(ngx_http_mcp_stream_t *s,
 u_char *ngx_http_mcp_stream_scratch(size_t size, size_t *room);
 
 /*
- * Gives the scratch memory to the caller, who frees the returned pointer, if
- * the memory is large and p is in it.  Else NULL.
+ * Gives the scratch memory to the caller if the memory is large and p is in it:
+ * returns the pointer that the caller has to free.  Else NULL.
  */
 u_char *ngx_http_mcp_stream_scratch_take(u_char *p);
 
