@@ -22,7 +22,7 @@
 /* bytes of the SHA-1 digest that is the principal of a caller */
 #define NGX_HTTP_MCP_PRINCIPAL    20
 
-/* cancellations that a worker may have under way to upstreams */
+/* the most cancellations that a worker may have under way to upstreams */
 #define NGX_HTTP_MCP_CANCELS_MAX  32
 
 /*
@@ -54,10 +54,11 @@ typedef struct {
                                              is passed on unchanged */
 
     /* a JSON answer that comes in pieces and is read whole first */
-    ngx_str_t                 buffer;     /* holds the pieces; len: its room */
-    size_t                    size;       /* bytes in buffer */
+    ngx_str_t                 buffer;     /* holds the pieces; len: size of the
+                                             memory */
+    size_t                    size;       /* bytes of the pieces in buffer */
 
-    size_t                    seen;       /* bytes of the pieces that came so
+    size_t                    seen;       /* bytes of all pieces that came so
                                              far */
     ngx_uint_t                unmatched;  /* the answer in pieces has another id
                                              than the request */

@@ -891,7 +891,7 @@ ngx_http_mcp_call_park_done(ngx_http_mcp_call_t *call)
 }
 
 
-/* logs the request now: its response is sent, but the call may last for long */
+/* logs the request when its response is sent, as the call may last for long */
 
 static void
 ngx_http_mcp_call_park_log(ngx_http_request_t *r)

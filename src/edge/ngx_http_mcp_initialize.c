@@ -542,7 +542,7 @@ ngx_http_mcp_initialize_refused(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    /* each client without a token, and each repetition, would log a line */
+    /* each client without a token, and each repetition, would log an error */
 
     level = NGX_LOG_ERR;
 
@@ -554,7 +554,7 @@ ngx_http_mcp_initialize_refused(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
 
     if (!u->probe && init->upstream_error.len) {
 
-        /* the module holds no session there that clients could use */
+        /* the module has no session at the upstream that clients could use */
 
         failure.remedy = NULL;
     }

@@ -49,7 +49,7 @@ typedef struct {
     ngx_cycle_t                *cycle;
     size_t                      size;         /* bytes of the zone; 0: the zone
                                                  is not declared */
-    ngx_uint_t                  published;    /* an mcp_publish is for it */
+    ngx_uint_t                  published;    /* an mcp_publish uses the zone */
     ngx_uint_t                  fresh;        /* the zone was just made */
     ngx_mcp_state_file_t        state;        /* name empty: no state file */
     ngx_msec_t                  interval;     /* ms between writes of the state
@@ -67,7 +67,8 @@ typedef struct {
 /* a directive that is checked after the whole configuration is read */
 
 typedef struct {
-    ngx_str_t                   directive;    /* its name, file and line */
+    ngx_str_t                   directive;    /* name of the directive; its file
+                                                 and line */
     u_char                     *file;
     ngx_uint_t                  line;
     void                      **srv_conf;     /* configurations of its server */
@@ -167,7 +168,7 @@ struct ngx_http_mcp_loc_conf_s {
                                                  for background requests */
 
     ngx_array_t                *upstreams;    /* ngx_http_mcp_upstream_t */
-    ngx_uint_t                  named;        /* name= was given */
+    ngx_uint_t                  named;        /* mcp_endpoint has name= */
     u_char                     *file;         /* file and line of
                                                  mcp_endpoint */
     ngx_uint_t                  line;
@@ -177,8 +178,8 @@ struct ngx_http_mcp_loc_conf_s {
     ngx_str_t                   server_name;
     ngx_str_t                   server_version;
     ngx_str_t                   server_title;
-    ngx_str_t                   server_info;  /* the three above as raw JSON,
-                                                 or empty */
+    ngx_str_t                   server_info;  /* raw serverInfo made of these
+                                                 three, or empty */
     ngx_str_t                   instructions;
     ngx_uint_t                  capabilities; /* NGX_HTTP_MCP_CAP_* */
     ngx_uint_t                  versions;     /* NGX_HTTP_MCP_VERSION() */
@@ -211,7 +212,7 @@ struct ngx_http_mcp_loc_conf_s {
     ngx_flag_t                  origins_any;
     ngx_flag_t                  cors;
 
-    ngx_http_mcp_endpoint_worker_t  *worker;  /* each worker has its own */
+    ngx_http_mcp_endpoint_worker_t  *worker;  /* data of this worker */
 
     ngx_http_mcp_publish_conf_t  *publish;    /* mcp_publish of this location,
                                                  or NULL */
@@ -233,7 +234,7 @@ struct ngx_http_mcp_loc_conf_s {
     NGX_HTTP_MCP_VERSION(NGX_MCP_2026_07_28)
 
 
-/* bits of mcp_capabilities; 0: capabilities are told by upstreams' profiles */
+/* bits of mcp_capabilities; 0: profiles of upstreams tell the capabilities */
 
 #define NGX_HTTP_MCP_CAP_TOOLS        0x01
 #define NGX_HTTP_MCP_CAP_PROMPTS      0x02
@@ -256,7 +257,8 @@ struct ngx_http_mcp_loc_conf_s {
 typedef struct {
     ngx_http_mcp_loc_conf_t    *conf;
     ngx_http_mcp_client_t      *client;       /* manner of the client */
-    ngx_mcp_message_t          *message;      /* NULL: not scanned yet */
+    ngx_mcp_message_t          *message;      /* the scanned message; NULL: it
+                                                 is not scanned yet */
     ngx_str_t                   body;         /* request body in one piece */
 
     /* header values without white space around them; empty: no such header */
@@ -266,8 +268,8 @@ typedef struct {
     ngx_str_t                   header_origin;
     ngx_str_t                   header_method;
     ngx_str_t                   header_name;
-    ngx_mcp_revision_e          header_revision;  /* header_version as an
-                                                     enum */
+    ngx_mcp_revision_e          header_revision;  /* revision that
+                                                     header_version names */
     ngx_uint_t                  header_twice; /* the request has Mcp-Method,
                                                  Mcp-Name or
                                                  MCP-Protocol-Version twice */
@@ -279,7 +281,7 @@ typedef struct {
     /* values of variables, decoded, without control characters */
     ngx_http_mcp_scope_t        scope;
     ngx_http_mcp_scope_t       *computed;     /* values for an upstream's URI,
-                                                 while that is computed */
+                                                 while the URI is computed */
     ngx_str_t                   client_name;
     ngx_str_t                   client_version;
     ngx_mcp_caller_t            caller;
@@ -287,8 +289,9 @@ typedef struct {
     ngx_str_t                   upstream;     /* name of the upstream that
                                                  answered */
     ngx_int_t                   error;        /* JSON-RPC code of the answer's
-                                                 error; 0: no error, or an error
-                                                 that only "failed" tells */
+                                                 error; 0: no error or, if
+                                                 "failed" is set, an error with
+                                                 code 0 */
     ngx_uint_t                  events_sent;
 
     ngx_str_t                   principal;    /* principal of a caller without
@@ -341,15 +344,16 @@ typedef struct {
     unsigned                    responded:1;    /* the module has responded */
     unsigned                    refused:1;      /* the filters replace the
                                                    body */
-    unsigned                    failed:1;       /* an upstream answered with an
-                                                   error of any code */
+    unsigned                    failed:1;       /* the answer is an error, whose
+                                                   code may be 0 */
     unsigned                    origins_differ:1;  /* the request has two
                                                    different Origin headers */
     unsigned                    cookies:1;      /* the request has Cookie */
     unsigned                    origin_ok:1;    /* the Origin is allowed */
     unsigned                    tool_error:1;   /* the result has isError */
     unsigned                    background:1;   /* a background request */
-    unsigned                    response:2;     /* 0 none, 1 JSON, 2 SSE */
+    unsigned                    response:2;     /* format of the response: 0:
+                                                   none yet; 1: JSON; 2: SSE */
 } ngx_http_mcp_ctx_t;
 
 

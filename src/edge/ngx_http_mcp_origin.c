@@ -346,8 +346,9 @@ ngx_http_mcp_guard_reason(ngx_http_request_t *r, ngx_http_mcp_loc_conf_t *mlcf)
 
 
 /*
- * Returns whether Sec-Fetch-Site tells of another site, as browsers do for
- * each request; following a link does no harm
+ * Returns whether Sec-Fetch-Site, which browsers send with each request, tells
+ * of another site.  Following a link from another site does no harm and is
+ * allowed.
  */
 
 static ngx_uint_t

@@ -91,19 +91,20 @@ struct ngx_http_mcp_group_s {
     ngx_queue_t                   pending;    /* place in pending_groups */
     ngx_mcp_ref_t                 ref;
     uint64_t                      seen;       /* position in its log up to which
-                                                 news were looked at */
+                                                 news was looked at */
     ngx_uint_t                    n;          /* number of streams of a group,
                                                  or of groups of an endpoint */
 
-    /* of a group */
+    /* for a group only */
     ngx_http_mcp_group_t         *endpoint;
     ngx_queue_t                   sibling;    /* place in a queue of the
                                                  endpoint */
-    ngx_http_mcp_want_t           all;        /* has all streams of the group */
+    ngx_http_mcp_want_t           all;        /* its members are all streams of
+                                                 the group */
     ngx_rbtree_t                  wants;      /* ngx_http_mcp_want_t by hash */
     ngx_rbtree_node_t             sentinel;
 
-    /* of an endpoint */
+    /* for an endpoint only */
     ngx_queue_t                   groups;
     ngx_queue_t                   todo;
 
@@ -284,15 +285,15 @@ void ngx_http_mcp_stream_queue(ngx_http_mcp_stream_t *s);
 
 /*
  * Sets the stream's next deadline: that of the heartbeat or, while bytes are
- * unsent, send_timeout, which moves only with progress.  progress: the client
- * took something.
+ * unsent, that of send_timeout, which moves only with progress.  progress: the
+ * client took bytes.
  */
 void ngx_http_mcp_stream_set_deadline(ngx_http_mcp_stream_t *s,
     ngx_uint_t progress);
 
 /*
- * Returns memory of this process for composing, of at least size bytes, and
- * sets *room to its size.  NULL: no memory.
+ * Returns the scratch memory of this process, of at least size bytes, and sets
+ * *room to its size.  NULL: no memory.
  */
 u_char *ngx_http_mcp_stream_scratch(size_t size, size_t *room);
 
@@ -302,7 +303,7 @@ u_char *ngx_http_mcp_stream_scratch(size_t size, size_t *room);
  */
 u_char *ngx_http_mcp_stream_scratch_take(u_char *p);
 
-/* makes *memory the scratch memory; frees the scratch memory before it */
+/* makes *memory the scratch memory; frees the former scratch memory */
 void ngx_http_mcp_stream_scratch_give(ngx_mcp_memory_t *memory);
 
 /*
@@ -338,7 +339,7 @@ void ngx_http_mcp_stream_unlink(ngx_http_mcp_stream_t *s,
     ngx_mcp_counter_e counter);
 
 
-/* ngx_http_mcp_stream_index.c: an index of streams by what they want */
+/* ngx_http_mcp_stream_index.c: an index of streams by their wants */
 
 ngx_int_t ngx_http_mcp_stream_join_group(ngx_http_mcp_stream_t *s);
 void ngx_http_mcp_stream_leave_group(ngx_http_mcp_stream_t *s);
