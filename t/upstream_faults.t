@@ -476,7 +476,7 @@ server {
 
     location = /_own {
         internal;
-        if ($mcp_method = tools/call) { return 403; }
+        if ($mcp_method = tools/call) { return 409; }
         proxy_pass http://kept/;
     }
     location = /_rpc { internal; proxy_pass http://kept/; }
@@ -518,9 +518,11 @@ sub quiet {
     my $s = $t->session(path => '/own');
     my $r = $s->call('tools/call', { name => 'x' });
 
-    is($r->{http}{status}, 403, 'refused in the upstream location');
+    is($r->{http}{status}, 409, 'refused in the upstream location');
     like($r->{error}{message}, qr/^no upstream was asked, nginx refused/,
          'which the client is told');
+    like($t->log, qr/upstream "own" was not asked: nginx refused/,
+         'and the log');
     $s->delete;
 }
 

@@ -178,7 +178,10 @@ ngx_http_mcp_outcome_status(ngx_http_request_t *r, ngx_http_mcp_exchange_t *x,
         /* the exchange has logged a status of 500 and above */
 
         ngx_log_error(x->level, r->connection->log, 0,
-                      "mcp upstream \"%V\" answered with status %ui%s%V",
+                      ngx_http_mcp_failure_here(x)
+                      ? "mcp upstream \"%V\" was not asked: nginx refused in "
+                        "its location with status %ui%s%V"
+                      : "mcp upstream \"%V\" answered with status %ui%s%V",
                       &x->name, x->status, x->quote.len ? ": " : "",
                       &x->quote);
     }
