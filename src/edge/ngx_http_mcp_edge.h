@@ -336,7 +336,7 @@ ngx_int_t ngx_http_mcp_initialize(ngx_http_request_t *r,
 
 /*
  * Handles subscriptions/listen (2026-07-28, ngx_http_mcp_listen.c) of a caller
- * who may use the endpoint; the content handler returns what this returns.
+ * that may use the endpoint; the content handler returns the result.
  * Subscribes to all that the filter in params names, then opens the stream,
  * which begins with an acknowledgement of the subscriptions that were accepted.
  */

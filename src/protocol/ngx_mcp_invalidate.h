@@ -38,8 +38,8 @@ typedef struct {
     ngx_str_t               kind;         /* "*": all kinds that have no rules
                                              of their own */
     ngx_uint_t              action;       /* ngx_mcp_rule_e */
-    ngx_str_t               value;        /* what stands behind "=" of the
-                                             action: DATA, URI, method, LEVEL */
+    ngx_str_t               value;        /* text behind "=" of the action:
+                                             DATA, URI, method, LEVEL */
     ngx_str_t               level;        /* LEVEL of a message; empty: info */
     ngx_uint_t              json;         /* DATA is a JSON object or array */
 } ngx_mcp_rule_t;

@@ -138,8 +138,8 @@ typedef struct {
     const char             *error;        /* reason of NGX_ERROR */
     size_t                  offset;       /* bytes taken so far */
 
-    const u_char           *literal;      /* what is still to come of true,
-                                             false or null */
+    const u_char           *literal;      /* rest of true, false or null that
+                                             is still to come */
     uint32_t                code;         /* code of the character that is
                                              being read */
     uint32_t                surrogate;    /* first half of a pair, just read */

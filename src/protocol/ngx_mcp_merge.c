@@ -7,7 +7,7 @@
 #include "ngx_mcp_merge.h"
 
 
-/* what is needed of an entry only during the merge */
+/* an entry and its source, needed only during the merge */
 
 typedef struct {
     ngx_str_t               raw;

@@ -70,7 +70,7 @@ typedef enum {
 
 
 typedef struct {
-    ngx_mcp_kind_e          kind;         /* what the message is */
+    ngx_mcp_kind_e          kind;         /* kind of the message */
     ngx_uint_t              method_code;  /* ngx_mcp_method_e */
     ngx_str_t               text;         /* the whole message, raw */
     ngx_str_t               id;           /* raw token, or empty */

@@ -17,7 +17,7 @@ typedef enum {
     stamp_value,
     stamp_inside,                /* the rest of a string, object or array */
     stamp_scalar,
-    stamp_behind,                /* what follows a value */
+    stamp_behind,                /* a comma or the end after a value */
     stamp_end
 } ngx_mcp_stamp_e;
 

@@ -126,7 +126,7 @@ ngx_int_t ngx_mcp_session_find(ngx_mcp_zone_t *zone, ngx_str_t *id,
     ngx_str_t *endpoint, ngx_str_t *tenant, ngx_str_t *identity,
     ngx_mcp_session_t *out);
 
-/* what the module's tools tell a client of its session */
+/* figures of a session, which session_info tells its client */
 
 typedef struct {
     ngx_uint_t              level;        /* ngx_mcp_level_e */

@@ -14,7 +14,7 @@
 #define _NGX_MCP_STATE_H_INCLUDED_
 
 
-/* what blocks are reserved for; this decides how many blocks may be used */
+/* purposes of reserved blocks; they decide how many blocks may be used */
 
 typedef enum {
     /* The module itself needs them.  It may take all free blocks. */

@@ -27,7 +27,7 @@ typedef struct {
     size_t                  len;          /* length of the text */
     ngx_uint_t              blocks;       /* number of blocks of the record */
     uint32_t                head;         /* first staged block, or 0 */
-    ngx_uint_t              room;         /* what the blocks are for
+    ngx_uint_t              room;         /* purpose of the blocks
                                              (schema->reserve_locked()); 0: the
                                              module itself */
     ngx_mcp_ref_t           payer;        /* account that pays for the blocks,

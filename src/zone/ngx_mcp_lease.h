@@ -83,7 +83,7 @@ typedef struct {
 } ngx_mcp_lease_t;
 
 
-/* what the previous holder left; the texts are in the pool given to claim() */
+/* position that the previous holder left; its texts are in claim()'s pool */
 
 typedef struct {
     ngx_str_t               id;           /* last event id */
