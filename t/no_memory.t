@@ -24,10 +24,14 @@ print $fh <<'EOC';
 
 extern void *__libc_malloc(size_t size);
 
+static int  copies;
+
 void *
 malloc(size_t size)
 {
-    if (size == 50008 || size == 60000) {
+    /* the probe of an upstream keeps its result, then a call copies it */
+
+    if (size == 50008 || size == 60000 || (size == 61000 && ++copies == 2)) {
         errno = ENOMEM;
         return NULL;
     }
@@ -42,7 +46,26 @@ plan(skip_all => 'cc')
 
 my $tools = [ { name => 'tool', description => 'x' x 59_800 } ];
 
+# the result of initialize, of a given size
+
+sub offer {
+    my ($size) = @_;
+    my $text = '{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},'
+               . '"serverInfo":{"name":"up","version":"1"},"instructions":"';
+
+    return $text . 'x' x ($size - length($text) - 2) . '"}';
+}
+
 my $up = Mcp::Upstream->new(Mcp::Upstream::mcp(
+    sessions => 0,
+    initialize => sub {
+        my ($r) = @_;
+        my $id = json_encode($r->{json}{id});
+        my $offer = offer($Mcp::Upstream::V{offer} || 200);
+
+        return [http => 200, { 'Content-Type' => 'application/json' },
+                qq({"jsonrpc":"2.0","id":$id,"result":$offer})];
+    },
     'tools/list' => { tools => $tools },
     'tools/call' => sub {
         my ($r) = @_;
@@ -121,6 +144,26 @@ for my $accept ('text/event-stream', 'application/json',
         or diag(join ' ', map { substr $_, 0, 20 } keys %by);
     ok($by{ping}{result} && $by{i}{result}, 'those for which there is room');
     is($by{$id}{error}{code}, -32603, 'the other by an error');
+}
+
+# a call that waits for the profile of its upstream, which is too large then
+
+{
+    my $s = $t->session;
+
+    $up->set(offer => 61_000);
+    ok($t->reload, 'reload');
+    ok($t->wait_old, 'old workers are gone');
+
+    my $conn = $t->conn_on_worker(($t->workers)[0]);
+    my $r = $s->tool('x', { size => 1000 }, conn => $conn);
+
+    is($r->{http}{status}, 502, 'no memory for the profile: an error');
+    is($r->{error}{message}, "the upstream's answer is not valid", 'its text');
+    ok($s->tool('x', { size => 1000 }, conn => $conn)->{result},
+       'the next call of this worker is answered');
+
+    $up->set(offer => 200);
 }
 
 $t->allow_log(qr/malloc\(\d+\) failed/);

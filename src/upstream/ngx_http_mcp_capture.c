@@ -227,7 +227,7 @@ ngx_http_mcp_capture_body(ngx_http_mcp_exchange_t *x, ngx_http_request_t *r,
 
         /* a body that is gathered is quoted when it is whole */
 
-        if (x->quotes && x->mode != NGX_HTTP_MCP_GATHER
+        if (x->quotes && x->mode != NGX_HTTP_MCP_GATHER && x->text == NULL
             && ngx_buf_in_memory(cl->buf))
         {
             text.data = cl->buf->pos;
