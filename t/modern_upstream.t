@@ -52,6 +52,8 @@ my $up = Mcp::Upstream->new(Mcp::Upstream::modern(
           outputSchema => { type => 'object', properties => {} } },
         { name => 'odd', inputSchema => { type => 'object' },
           outputSchema => { type => 'array' } },
+        $Mcp::Upstream::V{new}
+            ? { name => "n\x{e9}w", inputSchema => schema() } : (),
     ], $Mcp::Upstream::V{empty} ? (nextCursor => '') : () } },
     params => { plain => { Region => 'region', Deep => 'a.b' } },
     'prompts/get' => { messages => [] },
@@ -300,6 +302,29 @@ for my $how ('refused', 'broken') {
     is(seen('tools/call')->{headers}{'mcp-param-region'}, 'eu',
        'with their headers');
     is(lists(), $before + 1, 'for which it is not read again');
+}
+
+
+# a failure counts as a reading
+
+$before = lists();
+ok($s->tool('new', {}, %on)->{result}, 'the tool once more');
+is(lists(), $before, 'for which the list is not read so soon');
+
+
+# a tool that came later has its headers from its first call on
+
+$up->set(new => 1);
+$up->set(params => { plain => { Region => 'place' },
+                     "n\x{e9}w" => { Region => 'place' } });
+$clock->pass($t, 11);
+
+for (1, 2) {
+    ok($s->tool("n\x{e9}w", { place => 'eu' }, %on)->{result},
+       'a tool that came later');
+    is(seen('tools/call')->{headers}{'mcp-param-region'}, 'eu',
+       'with its headers');
+    is(lists(), $before + 1, 'for which the list is read once');
 }
 
 

@@ -231,6 +231,7 @@ my %told = (
     'text that is JSON' => qr{content type "text/plain"},
     'no HTTP' => qr/not valid HTTP/,
     'no JSON' => qr/not valid JSON/,
+    'an array of more than 128' => qr/answer is not valid$/,
     'a redirect' => qr/the upstream answered with HTTP status 302/,
 );
 
@@ -476,7 +477,9 @@ server {
 
     location = /_own {
         internal;
-        if ($mcp_method = tools/call) { return 409; }
+        if ($mcp_name = gone) { return 409; }
+        if ($mcp_name = shut) { return 403; }
+        if ($mcp_name = full) { return 503; }
         proxy_pass http://kept/;
     }
     location = /_rpc { internal; proxy_pass http://kept/; }
@@ -516,13 +519,19 @@ sub quiet {
 
 {
     my $s = $t->session(path => '/own');
-    my $r = $s->call('tools/call', { name => 'x' });
 
-    is($r->{http}{status}, 409, 'refused in the upstream location');
-    like($r->{error}{message}, qr/^no upstream was asked, nginx refused/,
-         'which the client is told');
-    like($t->log, qr/upstream "own" was not asked: nginx refused/,
-         'and the log');
+    for (['gone', 409], ['shut', 403], ['full', 503]) {
+        my ($name, $status) = @$_;
+        my $r = $s->call('tools/call', { name => $name });
+
+        is($r->{http}{status}, $status, "$name: refused in the location");
+        like($r->{error}{message}, qr/^no upstream was asked, nginx refused/,
+             'which the client is told');
+        is(scalar(() = $t->log =~ /mcp upstream "own".* status $status/g), 1,
+           'and the log, once');
+    }
+
+    unlike($t->log, qr/upstream "own" answered/, 'it has not answered');
     $s->delete;
 }
 

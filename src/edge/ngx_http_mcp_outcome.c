@@ -84,7 +84,8 @@ ngx_http_mcp_outcome_error(ngx_http_request_t *r, ngx_http_mcp_exchange_t *x,
 
         if (x && outcome == NGX_HTTP_MCP_BAD
             && (x->status == 0 || x->body == NGX_HTTP_MCP_BODY_OTHER
-                || (x->stop && x->outcome == NGX_HTTP_MCP_BAD)))
+                || (x->stop && x->outcome == NGX_HTTP_MCP_BAD
+                    && x->body == NGX_HTTP_MCP_BODY_JSON && !x->delivered)))
         {
             ngx_http_mcp_outcome_why(r, x, outcome, message);
 
@@ -173,15 +174,13 @@ ngx_http_mcp_outcome_status(ngx_http_request_t *r, ngx_http_mcp_exchange_t *x,
         break;
     }
 
-    if (x->status < NGX_HTTP_INTERNAL_SERVER_ERROR) {
-
-        /* the exchange has logged a status of 500 and above */
+    if (x->status < NGX_HTTP_INTERNAL_SERVER_ERROR
+        && !ngx_http_mcp_failure_here(x))
+    {
+        /* the exchange has logged all others */
 
         ngx_log_error(x->level, r->connection->log, 0,
-                      ngx_http_mcp_failure_here(x)
-                      ? "mcp upstream \"%V\" was not asked: nginx refused in "
-                        "its location with status %ui%s%V"
-                      : "mcp upstream \"%V\" answered with status %ui%s%V",
+                      "mcp upstream \"%V\" answered with status %ui%s%V",
                       &x->name, x->status, x->quote.len ? ": " : "",
                       &x->quote);
     }
