@@ -90,7 +90,7 @@ count() {
                        "$dump")")
 
         [ -z "${MCP_BENCH_PROFILE:-}" ] || callgrind_annotate --inclusive=no \
-            --threshold=99 "$dump" \
+            --threshold=100 "$dump" \
             | grep -E '^ *[0-9,]+ \(' | head -n "$MCP_BENCH_PROFILE"
     done
 

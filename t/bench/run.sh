@@ -34,7 +34,7 @@
 # MCP_BENCH_MS=50        of a round
 # MCP_BENCH_TLS=1         requests over TLS, beside the same over TLS
 # MCP_BENCH_STREAMS=100000   of "want"
-# MCP_BENCH_STEADY='1000 5000 15000'   streams at a steady rate
+# MCP_BENCH_STEADY='1000 5000 18000'   streams at a steady rate
 # MCP_BENCH_PROFILE=40    functions that take most instructions
 
 # shellcheck disable=SC2034    # for the parts
@@ -48,7 +48,7 @@ port=${MCP_BENCH_PORT:-25100}
 rounds=${MCP_BENCH_ROUNDS:-61}
 ms=${MCP_BENCH_MS:-50}
 streams=${MCP_BENCH_STREAMS:-100000}
-steady=${MCP_BENCH_STEADY:-1000 5000 15000}
+steady=${MCP_BENCH_STEADY:-1000 5000 18000}
 load=$root/.build/bench/load
 
 mkdir -p "$root/.build/bench"
