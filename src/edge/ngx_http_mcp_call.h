@@ -84,7 +84,7 @@ typedef struct ngx_http_mcp_call_input_s  ngx_http_mcp_call_input_t;
 typedef struct ngx_http_mcp_call_park_s  ngx_http_mcp_call_park_t;
 typedef struct ngx_http_mcp_call_line_s  ngx_http_mcp_call_line_t;
 
-typedef struct ngx_http_mcp_call_missed_s  ngx_http_mcp_call_missed_t;
+typedef struct ngx_http_mcp_not_found_s  ngx_http_mcp_not_found_t;
 
 
 typedef struct {
@@ -200,7 +200,7 @@ struct ngx_http_mcp_call_s {
 
     ngx_http_mcp_route_t        route;        /* the upstream that is asked, and
                                                  those to be asked after it */
-    ngx_http_mcp_call_missed_t  *missed;      /* best answer of upstreams that
+    ngx_http_mcp_not_found_t   *not_found;    /* best answer of upstreams that
                                                  lack the subject; NULL: there
                                                  is none */
 
@@ -416,7 +416,7 @@ ngx_uint_t ngx_http_mcp_call_upstream_message(ngx_http_mcp_call_t *call,
  * reply is its answer, with this JSON-RPC code, and x the exchange or NULL;
  * the best of these answers is given if no upstream has the subject.
  */
-void ngx_http_mcp_call_missed(ngx_http_mcp_call_t *call,
+void ngx_http_mcp_call_not_found(ngx_http_mcp_call_t *call,
     ngx_http_mcp_reply_t *reply, ngx_int_t code, ngx_http_mcp_exchange_t *x);
 
 /*

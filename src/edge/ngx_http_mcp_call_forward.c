@@ -67,8 +67,8 @@ typedef struct {
                                              gets; NULL: the last exchange */
     ngx_uint_t                logged;     /* the fault of the upstream is in the
                                              log already */
-    ngx_uint_t                missed;     /* the upstream lacks the subject, and
-                                             its answer is in call->missed */
+    ngx_uint_t                not_found;  /* the upstream lacks the subject; its
+                                             answer is in call->not_found */
     ngx_event_t              *timeout;    /* timer after which a call that the
                                              module answers itself waits for
                                              the upstream no longer; NULL: the
@@ -95,7 +95,7 @@ static void ngx_http_mcp_forward_streams(ngx_http_mcp_upstream_request_t *ureq);
 static void ngx_http_mcp_forward_paused(ngx_http_mcp_upstream_request_t *ureq);
 static void ngx_http_mcp_forward_message(ngx_http_mcp_upstream_request_t *ureq,
     ngx_str_t *text);
-static ngx_uint_t ngx_http_mcp_forward_missed(ngx_http_mcp_call_t *call,
+static ngx_uint_t ngx_http_mcp_forward_not_found(ngx_http_mcp_call_t *call,
     ngx_str_t *text);
 static void ngx_http_mcp_forward_refuse(ngx_http_mcp_call_t *call,
     ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *id);
@@ -679,7 +679,7 @@ ngx_http_mcp_forward_message(ngx_http_mcp_upstream_request_t *ureq,
         return;
     }
 
-    if (ngx_http_mcp_forward_missed(call, text)) {
+    if (ngx_http_mcp_forward_not_found(call, text)) {
         ureq->answered = 1;
         return;
     }
@@ -696,11 +696,11 @@ ngx_http_mcp_forward_message(ngx_http_mcp_upstream_request_t *ureq,
 /*
  * Returns whether the answer is an error by which the upstream says that it
  * lacks the subject of the call, while another upstream may have the subject.
- * Such an answer is noted in call->missed.
+ * Such an answer is noted in call->not_found.
  */
 
 static ngx_uint_t
-ngx_http_mcp_forward_missed(ngx_http_mcp_call_t *call, ngx_str_t *text)
+ngx_http_mcp_forward_not_found(ngx_http_mcp_call_t *call, ngx_str_t *text)
 {
     ngx_int_t                code;
     ngx_str_t                value;
@@ -743,9 +743,9 @@ ngx_http_mcp_forward_missed(ngx_http_mcp_call_t *call, ngx_str_t *text)
     }
 
     call->ctx->error = 0;
-    forward->missed = 1;
+    forward->not_found = 1;
 
-    ngx_http_mcp_call_missed(call, &reply, code, forward->ureq.x);
+    ngx_http_mcp_call_not_found(call, &reply, code, forward->ureq.x);
 
     return 1;
 }
@@ -1473,7 +1473,7 @@ ngx_http_mcp_forward_done(ngx_http_mcp_upstream_request_t *ureq,
 
     forward = call->data;
 
-    if (!forward->missed) {
+    if (!forward->not_found) {
         ngx_http_mcp_forward_failed(call, outcome, &reply);
 
         if (!call->route.seek || reply.status == 0
@@ -1483,7 +1483,7 @@ ngx_http_mcp_forward_done(ngx_http_mcp_upstream_request_t *ureq,
             return;
         }
 
-        ngx_http_mcp_call_missed(call, &reply, reply.code, ureq->x);
+        ngx_http_mcp_call_not_found(call, &reply, reply.code, ureq->x);
     }
 
     ngx_memzero(&reply, sizeof(ngx_http_mcp_reply_t));

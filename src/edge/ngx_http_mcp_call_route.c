@@ -17,7 +17,7 @@
  * The client gets it if no upstream has the subject.
  */
 
-struct ngx_http_mcp_call_missed_s {
+struct ngx_http_mcp_not_found_s {
     ngx_uint_t                rank;       /* 1: the upstream lacks the method;
                                              2: it lacks the named subject; 3:
                                              it failed, and could not tell */
@@ -221,35 +221,35 @@ ngx_http_mcp_call_body(ngx_http_mcp_call_t *call, ngx_str_t *body)
 
 
 void
-ngx_http_mcp_call_missed(ngx_http_mcp_call_t *call,
+ngx_http_mcp_call_not_found(ngx_http_mcp_call_t *call,
     ngx_http_mcp_reply_t *reply, ngx_int_t code, ngx_http_mcp_exchange_t *x)
 {
-    ngx_uint_t                   rank;
-    ngx_http_mcp_call_missed_t  *missed;
+    ngx_uint_t                 rank;
+    ngx_http_mcp_not_found_t  *not_found;
 
-    if (call->missed == NULL) {
-        call->missed = ngx_pcalloc(call->r->pool,
-                                   sizeof(ngx_http_mcp_call_missed_t));
-        if (call->missed == NULL) {
+    if (call->not_found == NULL) {
+        call->not_found = ngx_pcalloc(call->r->pool,
+                                      sizeof(ngx_http_mcp_not_found_t));
+        if (call->not_found == NULL) {
             return;
         }
     }
 
-    missed = call->missed;
+    not_found = call->not_found;
 
     rank = (code == NGX_MCP_METHOD_NOT_FOUND)
            ? 1 : ngx_http_mcp_route_absent(call->message->method_code, code)
                  ? 2 : 3;
 
-    if (rank <= missed->rank) {
+    if (rank <= not_found->rank) {
         return;
     }
 
-    missed->rank = rank;
-    missed->reply = *reply;
-    missed->code = code;
-    missed->x = x;
-    missed->upstream = call->route.upstream;
+    not_found->rank = rank;
+    not_found->reply = *reply;
+    not_found->code = code;
+    not_found->x = x;
+    not_found->upstream = call->route.upstream;
 }
 
 
@@ -257,8 +257,8 @@ ngx_int_t
 ngx_http_mcp_call_elsewhere(ngx_http_mcp_call_t *call,
     ngx_http_mcp_reply_t *reply, ngx_http_mcp_exchange_t **x)
 {
-    ngx_http_mcp_ctx_t          *ctx;
-    ngx_http_mcp_call_missed_t  *missed;
+    ngx_http_mcp_ctx_t        *ctx;
+    ngx_http_mcp_not_found_t  *not_found;
 
     ctx = call->ctx;
 
@@ -271,19 +271,19 @@ ngx_http_mcp_call_elsewhere(ngx_http_mcp_call_t *call,
         return NGX_AGAIN;
     }
 
-    missed = call->missed;
+    not_found = call->not_found;
 
-    if (missed == NULL) {
+    if (not_found == NULL) {
         return NGX_ERROR;
     }
 
-    *reply = missed->reply;
-    *x = missed->x;
+    *reply = not_found->reply;
+    *x = not_found->x;
 
-    call->route.upstream = missed->upstream;
+    call->route.upstream = not_found->upstream;
 
-    ctx->upstream = missed->upstream->name;
-    ctx->error = missed->code;
+    ctx->upstream = not_found->upstream->name;
+    ctx->error = not_found->code;
 
     ngx_http_mcp_call_unsubscribe(call);
 

@@ -527,7 +527,7 @@ ngx_http_mcp_legacy_client_begin(ngx_http_mcp_stream_t *s, ngx_uint_t revision,
 {
     p = ngx_http_mcp_legacy_client_retry(p, s->conf->stream_retry);
 
-    if (revision >= NGX_MCP_2025_11_25 && !s->lagged) {
+    if (revision >= NGX_MCP_2025_11_25 && !s->gap) {
         p = ngx_http_mcp_legacy_client_event(s, p);
         p = ngx_cpymem(p, "\n\n", 2);
     }

@@ -77,7 +77,7 @@ static ngx_int_t ngx_http_mcp_stream_header(ngx_http_request_t *r);
 static ngx_int_t ngx_http_mcp_stream_advance(ngx_http_mcp_stream_t *s);
 static ngx_int_t ngx_http_mcp_stream_session_ended(ngx_http_mcp_stream_t *s);
 static ngx_int_t ngx_http_mcp_stream_consume(ngx_http_mcp_stream_t *s,
-    size_t *missed);
+    size_t *lost);
 static ngx_int_t ngx_http_mcp_stream_gather(ngx_http_mcp_stream_t *s,
     ngx_http_mcp_frames_t *frames, size_t room);
 static ngx_int_t ngx_http_mcp_stream_large(ngx_http_mcp_stream_t *s,
@@ -99,8 +99,8 @@ static ngx_int_t ngx_http_mcp_gap_compose(ngx_http_mcp_stream_t *s,
     ngx_http_mcp_gap_t *gap, ngx_uint_t last);
 static ngx_int_t ngx_http_mcp_gap_room(ngx_http_mcp_stream_t *s,
     ngx_http_mcp_gap_t *gap, size_t size);
-static ngx_int_t ngx_http_mcp_stream_lagged(ngx_http_mcp_stream_t *s,
-    size_t missed);
+static ngx_int_t ngx_http_mcp_stream_gap(ngx_http_mcp_stream_t *s,
+    size_t lost);
 static ngx_int_t ngx_http_mcp_stream_answer_lost(ngx_http_mcp_stream_t *s);
 static ngx_uint_t ngx_http_mcp_drain_due(ngx_http_mcp_streams_t *streams,
     ngx_http_mcp_stream_t *s, ngx_uint_t slot, ngx_msec_t elapsed);
@@ -135,7 +135,7 @@ ngx_http_mcp_stream_open(ngx_http_request_t *r, uint32_t channel,
 
     s->owner = owner;
     s->get = (owner == NULL);
-    s->lagged = gap;
+    s->gap = gap;
 
     rc = ngx_http_mcp_stream_make(r, ctx, s);
 
@@ -248,7 +248,7 @@ ngx_http_mcp_stream_open_line(ngx_http_mcp_stream_t *s, ngx_mcp_ref_t session,
                              s->conf->stream_limit);
 
     if (rc == NGX_DECLINED && channel != NGX_MCP_GENERAL_CHANNEL && s->get) {
-        s->lagged = 1;
+        s->gap = 1;
         s->zs.channel = NGX_MCP_GENERAL_CHANNEL;
 
         rc = ngx_mcp_stream_open(s->conf->zone, &s->zs, NULL,
@@ -271,7 +271,7 @@ ngx_http_mcp_stream_open_line(ngx_http_mcp_stream_t *s, ngx_mcp_ref_t session,
     }
 
     if (s->zs.unknown) {
-        s->lagged = 1;
+        s->gap = 1;
     }
 
     ngx_log_debug4(NGX_LOG_DEBUG_HTTP, s->connection->log, 0,
@@ -483,7 +483,7 @@ ngx_http_mcp_stream_turn(ngx_http_mcp_stream_t *s)
 static ngx_int_t
 ngx_http_mcp_stream_advance(ngx_http_mcp_stream_t *s)
 {
-    size_t     missed;
+    size_t     lost;
     ngx_int_t  rc;
 
     if (s->broken) {
@@ -496,12 +496,11 @@ ngx_http_mcp_stream_advance(ngx_http_mcp_stream_t *s)
 
     ngx_http_mcp_stream_unfollow(s);
 
-    if (s->lagged) {
-        s->lagged = 0;
+    if (s->gap) {
+        s->gap = 0;
 
         if (s->zs.channel == NGX_MCP_GENERAL_CHANNEL
-            && ngx_http_mcp_stream_lagged(s, NGX_MCP_LOST_UNKNOWN)
-               != NGX_OK)
+            && ngx_http_mcp_stream_gap(s, NGX_MCP_LOST_UNKNOWN) != NGX_OK)
         {
             return NGX_ERROR;
         }
@@ -509,7 +508,7 @@ ngx_http_mcp_stream_advance(ngx_http_mcp_stream_t *s)
 
     while (s->unsent < s->conf->stream_buffer) {
 
-        rc = ngx_http_mcp_stream_consume(s, &missed);
+        rc = ngx_http_mcp_stream_consume(s, &lost);
 
         switch (rc) {
 
@@ -521,23 +520,25 @@ ngx_http_mcp_stream_advance(ngx_http_mcp_stream_t *s)
             return NGX_OK;
 
         case NGX_DONE:
-            if (s->missed && ngx_http_mcp_stream_answer_lost(s) != NGX_OK) {
+            if (s->answer_lost
+                && ngx_http_mcp_stream_answer_lost(s) != NGX_OK)
+            {
                 return NGX_ERROR;
             }
 
-            s->missed = 0;
+            s->answer_lost = 0;
 
             return NGX_DONE;
 
         case NGX_ABORT:
             if (s->zs.channel != NGX_MCP_GENERAL_CHANNEL) {
-                s->missed = 1;
+                s->answer_lost = 1;
 
             } else if (s->unsent) {
                 return NGX_ABORT;
             }
 
-            if (ngx_http_mcp_stream_lagged(s, missed) != NGX_OK) {
+            if (ngx_http_mcp_stream_gap(s, lost) != NGX_OK) {
                 return NGX_ERROR;
             }
 
@@ -590,7 +591,7 @@ ngx_http_mcp_stream_session_ended(ngx_http_mcp_stream_t *s)
  */
 
 static ngx_int_t
-ngx_http_mcp_stream_consume(ngx_http_mcp_stream_t *s, size_t *missed)
+ngx_http_mcp_stream_consume(ngx_http_mcp_stream_t *s, size_t *lost)
 {
     ngx_int_t              rc;
     ngx_http_mcp_frames_t  frames;
@@ -643,7 +644,7 @@ ngx_http_mcp_stream_consume(ngx_http_mcp_stream_t *s, size_t *missed)
         return NGX_AGAIN;
 
     case NGX_ABORT:
-        *missed = frames.len;
+        *lost = frames.len;
         return NGX_ABORT;
 
     case NGX_ERROR:
@@ -700,7 +701,7 @@ ngx_http_mcp_stream_gather(ngx_http_mcp_stream_t *s,
         }
 
         if (flags & NGX_MCP_EVENT_RESPONSE) {
-            s->missed = 0;
+            s->answer_lost = 0;
             s->answer.len = 0;
         }
 
@@ -812,7 +813,7 @@ ngx_http_mcp_stream_send(ngx_http_mcp_stream_t *s, ngx_mcp_cursor_t *place,
     }
 
     if (flags & NGX_MCP_EVENT_RESPONSE) {
-        s->missed = 0;
+        s->answer_lost = 0;
         s->answered = 1;
     }
 
@@ -1118,7 +1119,7 @@ ngx_http_mcp_stream_init_worker(ngx_mcp_zone_t *zone)
  */
 
 static ngx_int_t
-ngx_http_mcp_stream_lagged(ngx_http_mcp_stream_t *s, size_t missed)
+ngx_http_mcp_stream_gap(ngx_http_mcp_stream_t *s, size_t lost)
 {
     u_char               buf[sizeof("{\"missed\":}") + NGX_SIZE_T_LEN];
     ngx_int_t            rc;
@@ -1127,7 +1128,7 @@ ngx_http_mcp_stream_lagged(ngx_http_mcp_stream_t *s, size_t missed)
     ngx_http_mcp_gap_t   gap;
 
     ngx_log_debug1(NGX_LOG_DEBUG_HTTP, s->connection->log, 0,
-                   "mcp stream %uD lagged", s->zs.local);
+                   "mcp stream %uD gap", s->zs.local);
 
     ngx_memzero(&gap, sizeof(ngx_http_mcp_gap_t));
 
@@ -1138,9 +1139,9 @@ ngx_http_mcp_stream_lagged(ngx_http_mcp_stream_t *s, size_t missed)
 
     if (s->listen.len == 0) {
         text.data = buf;
-        text.len = (missed == NGX_MCP_LOST_UNKNOWN
+        text.len = (lost == NGX_MCP_LOST_UNKNOWN
                     ? ngx_sprintf(buf, "{\"missed\":null}")
-                    : ngx_sprintf(buf, "{\"missed\":%uz}", missed))
+                    : ngx_sprintf(buf, "{\"missed\":%uz}", lost))
                    - buf;
 
         gap.type = "event: lagged\n";

@@ -198,10 +198,10 @@ struct ngx_http_mcp_stream_s {
     unsigned                      slow:1;       /* the deadline is that of
                                                    send_timeout */
     unsigned                      source_waits:1;  /* the call waits for room */
-    unsigned                      lagged:1;     /* the client has to be told of
+    unsigned                      gap:1;        /* the client has to be told of
                                                    a gap */
-    unsigned                      missed:1;     /* the answer may be among the
-                                                   messages of a gap */
+    unsigned                      answer_lost:1;  /* the answer may be among
+                                                     the messages of a gap */
     unsigned                      closed:1;     /* the zone and the tables do
                                                    not have the stream any
                                                    more */
