@@ -25,15 +25,6 @@ static ngx_int_t ngx_http_mcp_event_coalesce(ngx_mcp_delivery_t *d,
     ngx_mcp_invalidate_t *in, ngx_mcp_notification_t *out, ngx_pool_t *pool);
 
 
-/* members that address an event; clients do not see these members */
-
-static ngx_str_t  ngx_http_mcp_event_private[] = {
-    ngx_string("session_id"),
-    ngx_string("identity"),
-    ngx_null_string
-};
-
-
 ngx_mcp_delivery_t *
 ngx_http_mcp_event_add_delivery(ngx_http_mcp_address_t *to)
 {
@@ -177,7 +168,7 @@ ngx_http_mcp_event_add_topic(ngx_http_mcp_bridge_t *bridge,
         return NULL;
     }
 
-    d->text = ngx_mcp_join(pool, &none, text, ngx_http_mcp_event_private);
+    d->text = ngx_mcp_join(pool, &none, text, ngx_mcp_event_private);
 
     if (d->text.data == NULL) {
         return NULL;

@@ -102,8 +102,9 @@ struct ngx_http_mcp_client_s {
 
     /*
      * Answers a client that asks for the endpoint's offer and begins no
-     * session; made->alone keeps the result for later requests.  The content
-     * handler returns what this returns.  NULL: clients begin a session.
+     * session; made->discovered keeps the result for later requests.  The
+     * content handler returns what this returns.  NULL: clients begin a
+     * session.
      */
     ngx_int_t               (*offer)(ngx_http_request_t *r,
                                 ngx_http_mcp_ctx_t *ctx,

@@ -1261,20 +1261,21 @@ ngx_http_mcp_modern_client_offer(ngx_http_request_t *r,
 {
     ngx_str_t  body;
 
-    if (made->alone.len == 0
+    if (made->discovered.len == 0
         && ngx_http_mcp_modern_client_discover(r, ctx, made) != NGX_OK)
     {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    body = ngx_mcp_result_compose(r->pool, &ctx->message->id, &made->alone);
+    body = ngx_mcp_result_compose(r->pool, &ctx->message->id,
+                                  &made->discovered);
 
     return body.data ? ngx_http_mcp_answer(r, NGX_HTTP_OK, &body)
                      : NGX_HTTP_INTERNAL_SERVER_ERROR;
 }
 
 
-/* makes made->alone, the result of server/discover, of made->text */
+/* makes made->discovered, the result of server/discover, of made->text */
 
 static ngx_int_t
 ngx_http_mcp_modern_client_discover(ngx_http_request_t *r,
@@ -1314,7 +1315,7 @@ ngx_http_mcp_modern_client_discover(ngx_http_request_t *r,
         return NGX_ERROR;
     }
 
-    made->alone.data = p;
+    made->discovered.data = p;
 
     p = ngx_sprintf(p, "{%V,\"supportedVersions\":[\"%V\"],"
                        "\"capabilities\":%V",
@@ -1332,7 +1333,7 @@ ngx_http_mcp_modern_client_discover(ngx_http_request_t *r,
 
     *p++ = '}';
 
-    made->alone.len = p - made->alone.data;
+    made->discovered.len = p - made->discovered.data;
 
     return NGX_OK;
 }

@@ -106,7 +106,7 @@ typedef struct {
     ngx_str_t                   text;         /* members of the result behind
                                                  protocolVersion */
     ngx_str_t                   info;         /* raw serverInfo of the result */
-    ngx_str_t                   alone;        /* result of server/discover;
+    ngx_str_t                   discovered;   /* result of server/discover;
                                                  empty: no client has asked for
                                                  it */
     ngx_uint_t                  offered;      /* NGX_MCP_OFFERED_* */

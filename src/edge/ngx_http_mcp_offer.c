@@ -290,7 +290,7 @@ ngx_http_mcp_offer(ngx_http_mcp_loc_conf_t *mlcf, ngx_str_t *tenant,
     }
 
     result->pool = pool;
-    ngx_str_null(&result->alone);
+    ngx_str_null(&result->discovered);
     result->time = 0;
     result->known_at = 0;
 

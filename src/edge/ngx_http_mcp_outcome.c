@@ -22,6 +22,7 @@
 static ngx_uint_t ngx_http_mcp_outcome_error(ngx_http_request_t *r,
     ngx_http_mcp_exchange_t *x, ngx_http_mcp_outcome_e outcome,
     ngx_int_t *code, ngx_str_t *message);
+static ngx_uint_t ngx_http_mcp_outcome_has_cause(ngx_http_mcp_exchange_t *x);
 static void ngx_http_mcp_outcome_why(ngx_http_request_t *r,
     ngx_http_mcp_exchange_t *x, ngx_http_mcp_outcome_e outcome,
     ngx_str_t *message);
@@ -80,12 +81,8 @@ ngx_http_mcp_outcome_error(ngx_http_request_t *r, ngx_http_mcp_exchange_t *x,
 
     default: /* NGX_HTTP_MCP_BAD, NGX_HTTP_MCP_ABORTED */
 
-        /* a request may also fail before, between or after its exchanges */
-
         if (x && outcome == NGX_HTTP_MCP_BAD
-            && (x->status == 0 || x->body == NGX_HTTP_MCP_BODY_OTHER
-                || (x->stop && x->outcome == NGX_HTTP_MCP_BAD
-                    && x->body == NGX_HTTP_MCP_BODY_JSON && !x->delivered)))
+            && ngx_http_mcp_outcome_has_cause(x))
         {
             ngx_http_mcp_outcome_why(r, x, outcome, message);
 
@@ -95,6 +92,24 @@ ngx_http_mcp_outcome_error(ngx_http_request_t *r, ngx_http_mcp_exchange_t *x,
     }
 
     return NGX_HTTP_BAD_GATEWAY;
+}
+
+
+/*
+ * Tells whether the response of the exchange shows why the request failed: it
+ * was no HTTP response, has another content type, or is no JSON.  A request may
+ * also fail before, between or after its exchanges.
+ */
+
+static ngx_uint_t
+ngx_http_mcp_outcome_has_cause(ngx_http_mcp_exchange_t *x)
+{
+    if (x->status == 0 || x->body == NGX_HTTP_MCP_BODY_OTHER) {
+        return 1;
+    }
+
+    return x->stop && x->outcome == NGX_HTTP_MCP_BAD
+           && x->body == NGX_HTTP_MCP_BODY_JSON && !x->delivered;
 }
 
 
@@ -277,6 +292,8 @@ ngx_http_mcp_reply_outcome(ngx_http_request_t *r, ngx_str_t *id,
 
     reply->status = ngx_http_mcp_outcome_error(r, x, outcome, &reply->code,
                                                &reply->message);
+
+    /* an error of the upstream replaces code and message; it has its data */
 
     rc = ngx_http_mcp_outcome_refusal(r, id, x, outcome, reply);
 

@@ -81,9 +81,7 @@ static struct {
 };
 
 
-/* members that are not passed to clients, as they name the addressees */
-
-static ngx_str_t  ngx_mcp_event_private[] = {
+ngx_str_t  ngx_mcp_event_private[] = {
     ngx_string("session_id"),
     ngx_string("identity"),
     ngx_null_string

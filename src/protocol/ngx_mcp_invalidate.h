@@ -97,6 +97,9 @@ typedef struct {
 
 extern ngx_mcp_rule_t  ngx_mcp_default_rules[NGX_MCP_DEFAULT_RULES];
 
+/* members that name the addressees of an event; clients do not see these */
+extern ngx_str_t  ngx_mcp_event_private[];
+
 
 /*
  * Reads an ACTION of mcp_invalidate into rule->action, value and level.

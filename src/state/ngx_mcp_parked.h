@@ -17,7 +17,9 @@
  * A call whose client was asked is parked: it runs on without the client.  The
  * client comes back with another request, to any worker.  This request names
  * the round in which the client was asked, and reads the channel of the call.
- * A round can be named once.
+ * A round can be named once.  The record of the call has the number of the
+ * round and the time when it ends, but not whether the call is parked now: this
+ * is known to the worker that runs it.
  */
 
 #ifndef _NGX_MCP_PARKED_H_INCLUDED_

@@ -81,8 +81,8 @@ static ngx_int_t ngx_mcp_room_own_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_room_request_t *req);
 static ngx_uint_t ngx_mcp_idle_overdue(ngx_mcp_session_sh_t *s, uint64_t now,
     uint64_t *late);
-static ngx_int_t ngx_mcp_reclaim_session_locked(ngx_mcp_zone_t *zone);
-static ngx_int_t ngx_mcp_reclaim_idle_locked(ngx_mcp_zone_t *zone,
+static ngx_int_t ngx_mcp_reclaim_any_locked(ngx_mcp_zone_t *zone);
+static ngx_int_t ngx_mcp_reclaim_listed_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_list_sh_t *list, size_t offset, ngx_uint_t steps);
 static ngx_int_t ngx_mcp_shared_expire_locked(ngx_mcp_zone_t *zone,
     ngx_uint_t *left);
@@ -115,8 +115,14 @@ ngx_mcp_idle_overdue(ngx_mcp_session_sh_t *s, uint64_t now, uint64_t *late)
 }
 
 
+/*
+ * Examines the session that was idle for longest in each idle class, and ends
+ * the one whose timeout is over for longest.  NGX_DECLINED: no session was
+ * ended.
+ */
+
 static ngx_int_t
-ngx_mcp_reclaim_session_locked(ngx_mcp_zone_t *zone)
+ngx_mcp_reclaim_any_locked(ngx_mcp_zone_t *zone)
 {
     uint64_t               late, latest;
     uint32_t               n;
@@ -228,7 +234,7 @@ ngx_mcp_expire_locked(ngx_mcp_zone_t *zone)
  */
 
 static ngx_int_t
-ngx_mcp_reclaim_idle_locked(ngx_mcp_zone_t *zone, ngx_mcp_list_sh_t *list,
+ngx_mcp_reclaim_listed_locked(ngx_mcp_zone_t *zone, ngx_mcp_list_sh_t *list,
     size_t offset, ngx_uint_t steps)
 {
     uint32_t                 n;
@@ -314,7 +320,7 @@ ngx_mcp_room_admit_locked(ngx_mcp_zone_t *zone, ngx_mcp_admit_t *in)
                                                          in->limit_key));
 
         if (l && l->count >= in->limit
-            && ngx_mcp_reclaim_idle_locked(zone, &l->list,
+            && ngx_mcp_reclaim_listed_locked(zone, &l->list,
                                      offsetof(ngx_mcp_extension_sh_t, limited),
                                      NGX_MCP_ROOM_LIMITED)
                != NGX_OK)
@@ -449,7 +455,7 @@ ngx_mcp_room_locked(ngx_mcp_zone_t *zone, ngx_mcp_room_request_t *req)
         }
 
         if (sessions < NGX_MCP_ROOM_SESSIONS && req->account
-            && ngx_mcp_reclaim_idle_locked(zone, &req->account->sessions,
+            && ngx_mcp_reclaim_listed_locked(zone, &req->account->sessions,
                                      offsetof(ngx_mcp_extension_sh_t, charged),
                                      NGX_MCP_ROOM_STEPS)
                == NGX_OK)
@@ -467,7 +473,7 @@ ngx_mcp_room_locked(ngx_mcp_zone_t *zone, ngx_mcp_room_request_t *req)
             }
 
             if (sessions < NGX_MCP_ROOM_SESSIONS
-                && ngx_mcp_reclaim_session_locked(zone) == NGX_OK)
+                && ngx_mcp_reclaim_any_locked(zone) == NGX_OK)
             {
                 sessions++;
                 continue;

@@ -72,7 +72,7 @@ typedef struct {
  */
 
 typedef struct {
-    /* set by the caller: the number of messages in the client's request */
+    /* set by the caller: the number of JSON-RPC requests in the POST */
     ngx_uint_t              requests;
 
     ngx_mcp_ref_t           ref;
@@ -118,9 +118,9 @@ ngx_uint_t ngx_mcp_session_exists(ngx_mcp_zone_t *zone, ngx_str_t *id,
     ngx_str_t *endpoint);
 
 /*
- * Finds a live session, marks it as seen now and counts out->requests.
- * NGX_OK, or NGX_DECLINED when there is none with exactly this id, endpoint,
- * tenant and identity.
+ * Finds a live session, marks it as seen now, and adds out->requests to the
+ * number of its requests.  NGX_OK, or NGX_DECLINED when there is none with
+ * exactly this id, endpoint, tenant and identity.
  */
 ngx_int_t ngx_mcp_session_find(ngx_mcp_zone_t *zone, ngx_str_t *id,
     ngx_str_t *endpoint, ngx_str_t *tenant, ngx_str_t *identity,

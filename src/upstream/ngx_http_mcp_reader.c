@@ -110,7 +110,7 @@ ngx_http_mcp_reader_lease(ngx_mcp_zone_t *zone, ngx_str_t *key, ngx_uint_t why)
     }
 
     if (reader && (why & NGX_MCP_LEASE_GAP)) {
-        reader->kind->gap(reader, "the worker that read the feed died");
+        reader->kind->gap(reader, "the worker that read the stream died");
     }
 
     if (reader && (why & NGX_MCP_LEASE_SIGNALED)) {

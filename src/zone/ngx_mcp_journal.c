@@ -19,16 +19,17 @@
  * "epoch" of the zone's header, as nearly every transaction changes them.
  *
  * A step uses a few kB at most, and ngx_mcp_step_locked() keeps half of the
- * journal free.  If a step uses more, it goes on without notes, and "lost" is
- * set.  If the process then dies in this step, the transaction cannot be
- * undone, so the next holder of the lock empties the zone.
+ * journal free.  If a step uses more, it goes on without notes, and
+ * "journal_full" is set.  If the process then dies in this step, the
+ * transaction cannot be undone, so the next holder of the lock empties the
+ * zone.
  */
 
 
 static void ngx_mcp_journal_begin(ngx_mcp_zone_t *zone);
 static ngx_inline void ngx_mcp_journal_add(ngx_mcp_zone_t *zone, void *p,
     void *old, size_t size);
-static void ngx_mcp_journal_lost(ngx_mcp_zone_t *zone);
+static void ngx_mcp_journal_full(ngx_mcp_zone_t *zone);
 
 
 #define ngx_mcp_journal_aligned(size)  (((size) + 7) & ~(size_t) 7)
@@ -83,7 +84,7 @@ ngx_mcp_journal_begin(ngx_mcp_zone_t *zone)
     ngx_mcp_zone_sh_t  *sh;
 
     sh = zone->sh;
-    sh->lost = 0;
+    sh->journal_full = 0;
 
     p = (u_char *) sh + sh->journal;
 
@@ -120,7 +121,7 @@ ngx_mcp_journal_add(ngx_mcp_zone_t *zone, void *p, void *old, size_t size)
     len = ngx_mcp_journal_aligned(size);
 
     if (noted + len + sizeof(uint64_t) > sh->journal_size) {
-        ngx_mcp_journal_lost(zone);
+        ngx_mcp_journal_full(zone);
         return;
     }
 
@@ -137,15 +138,15 @@ ngx_mcp_journal_add(ngx_mcp_zone_t *zone, void *p, void *old, size_t size)
 
 
 static void
-ngx_mcp_journal_lost(ngx_mcp_zone_t *zone)
+ngx_mcp_journal_full(ngx_mcp_zone_t *zone)
 {
-    if (!zone->sh->lost) {
+    if (!zone->sh->journal_full) {
         ngx_log_error(NGX_LOG_ALERT, zone->log, 0,
                       "mcp zone \"%V\": an update is larger than the "
                       "journal", &zone->name);
     }
 
-    zone->sh->lost = 1;
+    zone->sh->journal_full = 1;
 }
 
 

@@ -487,11 +487,12 @@ ngx_mcp_zone_recover_locked(ngx_mcp_zone_t *zone)
     sh->recoveries++;
     ngx_mcp_barrier();
 
-    if (sh->lost) {
+    if (sh->journal_full) {
         ngx_mcp_zone_empty_locked(zone);
 
     } else {
         ngx_mcp_journal_rollback_locked(zone);
+        zone->schema->undone(zone);
     }
 
     for (i = 0; i < sh->top; i++) {
@@ -504,8 +505,6 @@ ngx_mcp_zone_recover_locked(ngx_mcp_zone_t *zone)
             ngx_mcp_worker_ring_locked(zone, i, 0xffffffff);
         }
     }
-
-    zone->schema->undone(zone);
 
     ngx_mcp_barrier();
     sh->noted = 0;

@@ -190,13 +190,14 @@ struct ngx_mcp_zone_sh_s {
     uint32_t                generation;   /* of blocks when they are used for
                                              the first time */
     uint32_t                mask;         /* number of buckets, - 1 */
-    uint32_t                recoveries;   /* number of transactions undone */
+    uint32_t                recoveries;   /* number of processes that died
+                                             with the lock */
 
     /* the journal; a transaction is under way if noted is not 0 */
 
     uint32_t                journal_size;
     volatile uint32_t       noted;        /* bytes of it that are in use */
-    uint32_t                lost;         /* the journal was too small for all
+    uint32_t                journal_full; /* the journal was too small for all
                                              notes of the transaction */
 
     /* from here to epoch: noted with each transaction */

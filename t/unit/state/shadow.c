@@ -148,7 +148,9 @@ __wrap_ngx_mcp_journal_commit_locked(ngx_mcp_zone_t *zone)
         most = ngx_max(most, sh->noted);
         compared++;
 
-        if (sh->noted && (sh->lost || sh->noted > sh->journal_size / 4 * 3)) {
+        if (sh->noted
+            && (sh->journal_full || sh->noted > sh->journal_size / 4 * 3))
+        {
             ok(0, "%u of %u bytes of the journal are used", sh->noted,
                sh->journal_size);
         }
