@@ -3,7 +3,8 @@
 # Copyright (C) 2026 The ngx_http_mcp_module authors
 #
 # Calls whose clients have left: they run on, so many for each tenant and in
-# all, and the oldest of a tenant beyond that are cancelled.
+# all, and the oldest of a tenant beyond that are cancelled.  A worker has room
+# for 25 of them, and a tenant for half as many.
 
 use FindBin;
 use lib "$FindBin::Bin/lib";
@@ -43,7 +44,7 @@ my $up = Mcp::Upstream->new(Mcp::Upstream::mcp(
 ));
 
 my $t = Mcp::Test->new(vars => { UP => $up->port }, workers => 2,
-                       events => 'worker_connections 160;', conf => <<'EOF');
+                       events => 'worker_connections 200;', conf => <<'EOF');
 mcp_zone zone=main:4m;
 
 server {
@@ -63,6 +64,12 @@ server {
         mcp_call_limit 2;
         mcp_message_limit 32m;
         send_timeout 300ms;
+    }
+
+    location = /many {
+        mcp_endpoint zone=main name=many;
+        mcp_upstream up /_up listen=off;
+        mcp_tenant $http_x_tenant;
     }
 
     location = /users {
@@ -209,8 +216,11 @@ for (1, 2) {
     my $s = $t->session(headers => { 'X-Tenant' => "full$_" });
 
     push @full, [$s, leave($s, 'full', conn => $t->conn_on_worker($worker))]
-        for 1 .. 10;
+        for 1 .. 12;
 }
+
+my $last = $t->session(headers => { 'X-Tenant' => 'last' });
+push @full, [$last, leave($last, 'full', conn => $t->conn_on_worker($worker))];
 
 my $late = $t->session(headers => { 'X-Tenant' => 'late' });
 
@@ -223,7 +233,7 @@ is(calls()->{abandoned}, $before + 1, 'and no other');
 
 $up->release('full');
 
-for (@full[0, 10]) {
+for (@full[0, 12, 24]) {
     $j = answer(@$_[0, 1]);
     is($j && $j->{result}{content}[0]{text}, 'full', 'the oldest run on');
 }
@@ -233,6 +243,29 @@ is($j && $j->{error}{code}, -32603, 'the new one is answered with an error');
 
 $up->release('late');
 ok(wait_for(sub { calls()->{running} == 0 }), 'and all end');
+
+
+# where the limit would let it, a tenant takes half of the room at most
+
+my @crowd = map { $t->session(path => '/many',
+                              headers => { 'X-Tenant' => $_ }) } qw(crowd poor);
+
+$before = calls()->{abandoned};
+leave($crowd[0], 'crowd', conn => $t->conn_on_worker($worker)) for 1 .. 30;
+
+ok(wait_for(sub { calls()->{abandoned} >= $before + 18 }),
+   'those beyond half of the room are cancelled')
+    or diag(calls()->{abandoned} - $before);
+
+my ($poor) = leave($crowd[1], 'poor', conn => $t->conn_on_worker($worker));
+$up->release('poor');
+
+$j = answer($crowd[1], $poor);
+is($j && $j->{result}{content}[0]{text}, 'poor', 'another tenant has room');
+is(calls()->{abandoned}, $before + 18, 'and nothing else is cancelled');
+
+$up->release('crowd');
+ok(wait_for(sub { calls()->{running} == 0 }), 'and those end');
 
 
 # without a tenant, users are told apart, whatever they share

@@ -14,9 +14,9 @@
 
 /*
  * Running calls whose clients have left keep the connection that they came by
- * and one to their upstream.  There are at most mcp_call_limit of them for a
- * tenant (or a client without one), and together at most an eighth of
- * worker_connections; each takes two connections.
+ * and one to their upstream.  Together, there are at most an eighth of
+ * worker_connections; each takes two connections.  A tenant (or a client
+ * without one) has at most mcp_call_limit of them and at most half of all.
  */
 
 #define NGX_HTTP_MCP_KEPT_SHARE  8
@@ -1370,8 +1370,7 @@ ngx_http_mcp_call_without_client(ngx_http_mcp_call_t *call)
 static void
 ngx_http_mcp_call_keep_running(ngx_http_mcp_call_t *call)
 {
-    ngx_uint_t             i, n, max;
-    ngx_http_mcp_ctx_t    *ctx;
+    ngx_uint_t             i, n, max, limit;
     ngx_http_mcp_call_t   *oldest;
     ngx_http_mcp_calls_t  *calls;
 
@@ -1379,7 +1378,6 @@ ngx_http_mcp_call_keep_running(ngx_http_mcp_call_t *call)
         return;
     }
 
-    ctx = call->ctx;
     calls = &ngx_http_mcp_calls;
 
     call->kept_key = ngx_http_mcp_call_kept_key(call);
@@ -1392,12 +1390,13 @@ ngx_http_mcp_call_keep_running(ngx_http_mcp_call_t *call)
     calls->nkept++;
 
     max = ngx_max(ngx_cycle->connection_n / NGX_HTTP_MCP_KEPT_SHARE, 1);
+    limit = ngx_min(call->ctx->conf->call_limit, ngx_max(max / 2, 1));
 
     for (i = 0; i < NGX_HTTP_MCP_KEPT_READ; i++) {
 
         oldest = ngx_http_mcp_call_kept_oldest(call, &n);
 
-        if (n <= ctx->conf->call_limit && calls->nkept <= max) {
+        if (n <= limit && calls->nkept <= max) {
             return;
         }
 
@@ -1508,8 +1507,9 @@ ngx_http_mcp_call_abandon(ngx_http_mcp_call_t *call)
     ngx_log_error(NGX_LOG_WARN, call->r->connection->log, 0,
                   "mcp request %V is cancelled: its client left, and too many "
                   "requests of clients that left are running; the limits are "
-                  "\"mcp_call_limit\" for each tenant, or client without "
-                  "one, and an eighth of \"worker_connections\"",
+                  "\"mcp_call_limit\" and a sixteenth of "
+                  "\"worker_connections\" for each tenant, or client without "
+                  "one, and an eighth of \"worker_connections\" for all",
                   &call->message->id);
 
     ngx_mcp_count(call->ctx->conf->zone, NGX_MCP_COUNTER_CALLS_ABANDONED, 1);
