@@ -210,6 +210,26 @@ server {
         mcp_upstream rpc /_paths/$mcp_name protocol=rpc;
     }
 
+    location = /tenants {
+        mcp_endpoint zone=main;
+        mcp_tenant $http_x_tenant;
+        mcp_upstream rpc /_paths/$mcp_tenant protocol=auto;
+    }
+
+    location = /unprobed {
+        mcp_endpoint zone=main;
+        mcp_tenant $http_x_tenant;
+        mcp_upstream rpc /_paths/$mcp_tenant probe=off listen=off;
+    }
+
+    location = /beside {
+        mcp_endpoint zone=main;
+        mcp_tenant $http_x_tenant;
+        mcp_upstream up /_up;
+        mcp_upstream a /_paths/$mcp_tenant;
+        mcp_upstream rpc /_paths/$mcp_tenant protocol=rpc;
+    }
+
     location = /keys {
         mcp_endpoint zone=main;
         mcp_list_cache on key=$http_x_key;
@@ -767,6 +787,44 @@ my $keys = $t->session(path => '/keys', headers => { 'X-Key' => '..' });
 $r = $keys->tool('x');
 is("$r->{http}{status} $r->{error}{code}", '400 -32600',
    'dot segment where an upstream is asked for a session first');
+
+for my $tenant ('.', '..') {
+    my @as = (headers => { 'X-Tenant' => $tenant });
+
+    for my $path ('/tenants', '/unprobed') {
+        $r = $t->client(path => $path, @as)->initialize;
+        is("$r->{status} $r->{json}{error}{code}", '400 -32600',
+           "tenant \"$tenant\" in the URI at $path");
+        like($r->{json}{error}{message}, qr/\btenant\b.* dot segment/,
+             'why');
+    }
+
+    $r = $t->post('/tenants', { @json, 'X-Tenant' => $tenant,
+                                'MCP-Protocol-Version' => '2026-07-28',
+                                'Mcp-Method' => 'server/discover' },
+                  json_encode({ jsonrpc => '2.0', id => 1,
+                                method => 'server/discover', params => {
+        _meta => { 'io.modelcontextprotocol/protocolVersion' => '2026-07-28',
+                   'io.modelcontextprotocol/clientCapabilities' => {} } } }));
+    is("$r->{status} " . json_decode($r->{body})->{error}{code},
+       '400 -32600', 'and server/discover');
+
+    # the other upstream of the endpoint serves
+
+    my $beside = $t->session(path => '/beside', @as);
+
+    is($beside->call('tools/list')->{http}{status}, 200,
+       'the list is served without such upstreams');
+
+    for my $name ('a__x', 'rpc__x') {
+        $r = $beside->tool($name);
+        is("$r->{http}{status} $r->{error}{code}", '400 -32600',
+           "tenant \"$tenant\" in the URI of tool $name");
+        like($r->{error}{message}, qr/\btenant\b.* dot segment/, 'why');
+    }
+}
+
+is(scalar $rpc->asked, $asked, 'none is asked for');
 
 $r = $paths->call('x/../../y', {});
 is("$r->{http}{status} $r->{error}{code}", '400 -32600',

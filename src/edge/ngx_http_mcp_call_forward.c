@@ -34,9 +34,6 @@
 /* ms to wait for an upstream whose answer does not matter to the client */
 #define NGX_HTTP_MCP_SYNC_TIMEOUT  2000
 
-#define NGX_HTTP_MCP_DOTS                                                     \
-    "a method or name must not make a dot segment of the upstream's URI"
-
 
 /* a call that an upstream answers */
 
@@ -478,12 +475,6 @@ ngx_http_mcp_forward_send(ngx_http_mcp_call_t *call,
     case NGX_DECLINED:
         ngx_str_set(&call->ctx->upstream, "");
         return ngx_http_mcp_reply_ok(reply);
-    }
-
-    if (forward->ureq.scope.dots) {
-        return ngx_http_mcp_reply_error(reply, NGX_HTTP_BAD_REQUEST,
-                                        NGX_MCP_INVALID_REQUEST,
-                                        NGX_HTTP_MCP_DOTS);
     }
 
     return NGX_ERROR;
@@ -1529,13 +1520,6 @@ ngx_http_mcp_forward_failed(ngx_http_mcp_call_t *call,
 
     if (ureq->sessionless && ureq->session_only && outcome == NGX_HTTP_MCP_OK) {
         (void) ngx_http_mcp_reply_ok(reply);
-        return;
-    }
-
-    if (ureq->scope.dots) {
-        (void) ngx_http_mcp_reply_error(reply, NGX_HTTP_BAD_REQUEST,
-                                        NGX_MCP_INVALID_REQUEST,
-                                        NGX_HTTP_MCP_DOTS);
         return;
     }
 

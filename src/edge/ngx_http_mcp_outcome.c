@@ -313,8 +313,20 @@ ngx_http_mcp_reply_unprobed(ngx_http_request_t *r, ngx_http_mcp_upstream_t *u,
 {
     ngx_memzero(reply, sizeof(ngx_http_mcp_reply_t));
 
-    reply->code = (status == NGX_HTTP_SERVICE_UNAVAILABLE)
-                  ? NGX_MCP_REFUSED : NGX_MCP_INTERNAL_ERROR;
+    switch (status) {
+
+    case NGX_HTTP_BAD_REQUEST:
+        reply->code = NGX_MCP_INVALID_REQUEST;
+        break;
+
+    case NGX_HTTP_SERVICE_UNAVAILABLE:
+        reply->code = NGX_MCP_REFUSED;
+        break;
+
+    default:
+        reply->code = NGX_MCP_INTERNAL_ERROR;
+    }
+
     reply->status = status;
     reply->message = *why;
 

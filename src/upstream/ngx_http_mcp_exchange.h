@@ -111,9 +111,9 @@ typedef struct {
     ngx_str_t                          name;
     ngx_str_t                          request_id;
     ngx_uint_t                         dots;   /* out: no request was sent,
-                                                  because these values made a
-                                                  "." or ".." segment in the
-                                                  URI */
+                                                  because a value of the request
+                                                  made a "." or ".." segment in
+                                                  the URI */
 } ngx_http_mcp_scope_t;
 
 

@@ -409,12 +409,9 @@ ngx_http_mcp_legacy_handshake_send(ngx_http_mcp_upstream_request_t *ureq,
     }
 
     x = ngx_http_mcp_upstream_exchange(ureq->r, ureq->upstream, &o->scope);
-    if (x == NULL) {
-        ureq->scope.dots = o->scope.dots;
-        return NGX_ERROR;
-    }
+    ureq->scope.dots = o->scope.dots;
 
-    if (ngx_http_mcp_upstream_body(x, &body) != NGX_OK) {
+    if (x == NULL || ngx_http_mcp_upstream_body(x, &body) != NGX_OK) {
         return NGX_ERROR;
     }
 

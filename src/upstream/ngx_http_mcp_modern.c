@@ -383,6 +383,7 @@ ngx_http_mcp_modern_list(ngx_http_mcp_upstream_request_t *ureq)
                                    &own->scope.method, &params);
 
     x = ngx_http_mcp_upstream_exchange(ureq->r, ureq->upstream, &own->scope);
+    ureq->scope.dots = own->scope.dots;
 
     if (x == NULL || body.data == NULL
         || ngx_http_mcp_upstream_body(x, &body) != NGX_OK

@@ -35,7 +35,7 @@ ngx_int_t
 ngx_http_mcp_profile(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
     ngx_msec_t max_age, ngx_pool_t *pool, ngx_mcp_profile_t *profile)
 {
-    ngx_int_t  rc;
+    ngx_int_t  rc, probed;
     ngx_str_t  key;
 
     if (!u->probe) {
@@ -52,9 +52,11 @@ ngx_http_mcp_profile(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
 
     if (rc == NGX_DECLINED || (rc == NGX_OK && profile->ask)) {
 
-        if (ngx_http_mcp_probe(u, &key, tenant, profile->hash) != NGX_OK) {
+        probed = ngx_http_mcp_probe(u, &key, tenant, profile->hash);
+
+        if (probed != NGX_OK) {
             ngx_mcp_profile_give_up(u->zone, &key);
-            return NGX_ERROR;
+            return probed;
         }
 
         if (rc == NGX_DECLINED) {
@@ -363,14 +365,19 @@ ngx_http_mcp_profile_quit(ngx_mcp_zone_t *zone)
 }
 
 
+/* returns NGX_DECLINED if the upstream's URI has a dot segment */
+
 static ngx_int_t
 ngx_http_mcp_probe(ngx_http_mcp_upstream_t *u, ngx_str_t *key,
     ngx_str_t *tenant, uint32_t hash)
 {
+    ngx_int_t              rc;
     ngx_str_t              none;
     ngx_pool_t            *pool;
     ngx_queue_t           *probes;
     ngx_http_mcp_probe_t  *probe;
+
+    rc = NGX_ERROR;
 
     pool = ngx_create_pool(1024, ngx_cycle->log);
     if (pool == NULL) {
@@ -413,11 +420,11 @@ ngx_http_mcp_probe(ngx_http_mcp_upstream_t *u, ngx_str_t *key,
 
     probe->manner = ngx_http_mcp_manner_next(u, NULL);
 
-    if (probe->manner->probe(probe) != NGX_OK) {
-        goto failed;
-    }
+    rc = probe->manner->probe(probe);
 
-    return NGX_OK;
+    if (rc == NGX_OK) {
+        return NGX_OK;
+    }
 
 failed:
 
@@ -427,7 +434,7 @@ failed:
 
     ngx_destroy_pool(pool);
 
-    return NGX_ERROR;
+    return rc;
 }
 
 
@@ -439,6 +446,7 @@ ngx_http_mcp_probe_send(ngx_http_mcp_probe_t *probe, ngx_str_t *method,
 {
     ngx_str_t                 body;
     ngx_msec_int_t            left;
+    ngx_http_mcp_scope_t      scope;
     ngx_http_mcp_exchange_t  *x;
     ngx_http_mcp_audience_t   audience;
 
@@ -447,10 +455,15 @@ ngx_http_mcp_probe_send(ngx_http_mcp_probe_t *probe, ngx_str_t *method,
     audience.tenant = probe->tenant;
     audience.session = probe->session;
 
+    ngx_memzero(&scope, sizeof(ngx_http_mcp_scope_t));
+
+    scope.method = *method;
+    scope.request_id = ngx_http_mcp_own_id;
+
     x = ngx_http_mcp_background_exchange(probe->upstream, &audience, NULL,
-                                         method);
+                                         &scope);
     if (x == NULL) {
-        return NGX_ERROR;
+        return scope.dots ? NGX_DECLINED : NGX_ERROR;
     }
 
     /* clients of this and other workers wait for the end of the probe */

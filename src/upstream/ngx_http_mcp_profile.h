@@ -30,7 +30,8 @@
  * NGX_MCP_PROFILE_ANY_AGE), or if the upstream is away.  NGX_OK: *profile is
  * filled, with strings from pool; NGX_AGAIN: this or another worker probes the
  * upstream, and the caller waits for NGX_HTTP_MCP_WAIT_PROFILE with
- * profile->hash; NGX_ERROR.
+ * profile->hash; NGX_DECLINED: the upstream cannot be probed, because the
+ * tenant makes a dot segment of its URI (logged); NGX_ERROR.
  */
 ngx_int_t ngx_http_mcp_profile(ngx_http_mcp_upstream_t *u,
     ngx_str_t *tenant, ngx_msec_t max_age, ngx_pool_t *pool,
@@ -164,13 +165,16 @@ struct ngx_http_mcp_probe_s {
 };
 
 
-/* sends a request; NGX_OK: manner->probed() will be called; NGX_ERROR */
+/*
+ * Sends a request.  NGX_OK: manner->probed() will be called; NGX_DECLINED: the
+ * URI has a dot segment (logged); NGX_ERROR.
+ */
 ngx_int_t ngx_http_mcp_probe_send(ngx_http_mcp_probe_t *probe,
     ngx_str_t *method, ngx_str_t *params);
 
 /*
  * Tries the next manner, because the upstream is not of the present kind.
- * NGX_OK; NGX_DECLINED: there is no other manner; NGX_ERROR.
+ * NGX_OK; NGX_DECLINED: there is no other manner that can be tried; NGX_ERROR.
  */
 ngx_int_t ngx_http_mcp_probe_next(ngx_http_mcp_probe_t *probe);
 

@@ -136,8 +136,14 @@ ngx_http_mcp_profiles_look(ngx_http_mcp_profiles_one_t *one)
         return NGX_AGAIN;
     }
 
-    if (rc != NGX_OK) {
+    if (rc == NGX_ERROR) {
         return NGX_ERROR;
+    }
+
+    if (rc == NGX_DECLINED) {
+        one->known.what = NGX_MCP_PROFILE_UNKNOWN;
+        one->known.status = NGX_HTTP_BAD_REQUEST;
+        ngx_str_set(&one->known.why, NGX_HTTP_MCP_DOTS);
     }
 
     one->settled = 1;

@@ -369,12 +369,15 @@ ngx_http_mcp_reader_attempt(ngx_http_mcp_reader_t *reader,
         rc = ngx_http_mcp_upstream_request_run(ureq);
     }
 
-    if (rc != NGX_OK) {
-        ngx_http_mcp_reader_leave(slot);
-        return ureq->scope.dots ? NGX_DECLINED : rc;
+    if (rc == NGX_OK && ureq->scope.dots) {
+        rc = NGX_DECLINED;
     }
 
-    return NGX_OK;
+    if (rc != NGX_OK) {
+        ngx_http_mcp_reader_leave(slot);
+    }
+
+    return rc;
 }
 
 

@@ -530,11 +530,13 @@ ngx_http_mcp_background_open(ngx_http_conf_ctx_t *conf,
 ngx_http_mcp_exchange_t *
 ngx_http_mcp_background_exchange(ngx_http_mcp_upstream_t *u,
     ngx_http_mcp_audience_t *audience, ngx_http_headers_in_t *headers,
-    ngx_str_t *method)
+    ngx_http_mcp_scope_t *from)
 {
     ngx_http_request_t       *r;
     ngx_http_mcp_scope_t     *scope;
     ngx_http_mcp_exchange_t  *x;
+
+    from->dots = 0;
 
     r = ngx_http_mcp_background_open(u->conf_ctx, audience, headers);
     if (r == NULL) {
@@ -542,22 +544,20 @@ ngx_http_mcp_background_exchange(ngx_http_mcp_upstream_t *u,
     }
 
     scope = ngx_pcalloc(r->pool, sizeof(ngx_http_mcp_scope_t));
-    if (scope == NULL) {
+
+    if (scope == NULL
+        || ngx_http_mcp_string_copy(r->pool, &scope->method, &from->method)
+           != NGX_OK
+        || ngx_http_mcp_string_copy(r->pool, &scope->request_id,
+                                    &from->request_id)
+           != NGX_OK)
+    {
         goto failed;
-    }
-
-    if (method) {
-        scope->request_id = ngx_http_mcp_own_id;
-
-        if (ngx_http_mcp_string_copy(r->pool, &scope->method, method)
-            != NGX_OK)
-        {
-            goto failed;
-        }
     }
 
     x = ngx_http_mcp_upstream_exchange(r, u, scope);
     if (x == NULL) {
+        from->dots = scope->dots;
         goto failed;
     }
 
@@ -580,9 +580,12 @@ ngx_http_mcp_background_session(ngx_http_mcp_upstream_t *u,
     ngx_str_t *id, ngx_uint_t revision)
 {
     ngx_str_t                 copy;
+    ngx_http_mcp_scope_t      scope;
     ngx_http_mcp_exchange_t  *x;
 
-    x = ngx_http_mcp_background_exchange(u, audience, headers, NULL);
+    ngx_memzero(&scope, sizeof(ngx_http_mcp_scope_t));
+
+    x = ngx_http_mcp_background_exchange(u, audience, headers, &scope);
     if (x == NULL) {
         return NULL;
     }

@@ -195,6 +195,11 @@ ngx_str_t ngx_http_mcp_own_initialize(ngx_pool_t *pool,
 /* the raw id of the module's own requests */
 extern ngx_str_t  ngx_http_mcp_own_id;
 
+/* says to clients why no request was sent, if scope->dots is set */
+#define NGX_HTTP_MCP_DOTS                                                     \
+    "a method, name, tenant or other value of a request must not make a dot " \
+    "segment (\".\" or \"..\") of the upstream's URI"
+
 /*
  * Makes an exchange with the upstream on r.  The upstream's URI is computed
  * for this scope, which has to live as long as r.  NULL: no memory, or the URI
@@ -221,15 +226,15 @@ ngx_http_request_t *ngx_http_mcp_background_open(ngx_http_conf_ctx_t *conf,
     ngx_http_mcp_audience_t *audience, ngx_http_headers_in_t *headers);
 
 /*
- * Makes a background request and an exchange on it, for a request of the
- * module's own with this method (copied), or, if method is NULL, for another
- * message.  Unless the caller sets other handlers, the response is ignored and
- * the request is closed at the end.  NULL: no memory or no connection, or the
- * URI has a dot segment (logged).
+ * Makes a background request and an exchange on it, for a message of the
+ * module's own that *from describes (copied).  Unless the caller sets other
+ * handlers, the response is ignored and the request is closed at the end.
+ * NULL: no memory or no connection, or, if from->dots is set, the URI has a dot
+ * segment (logged).
  */
 ngx_http_mcp_exchange_t *ngx_http_mcp_background_exchange(
     ngx_http_mcp_upstream_t *u, ngx_http_mcp_audience_t *audience,
-    ngx_http_headers_in_t *headers, ngx_str_t *method);
+    ngx_http_headers_in_t *headers, ngx_http_mcp_scope_t *from);
 
 /*
  * Makes a background request and an exchange on it, for a message in the

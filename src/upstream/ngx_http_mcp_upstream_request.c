@@ -44,6 +44,8 @@ typedef enum {
 
 static ngx_int_t ngx_http_mcp_upstream_request_step(
     ngx_http_mcp_upstream_request_t *ureq);
+static ngx_int_t ngx_http_mcp_upstream_request_try(
+    ngx_http_mcp_upstream_request_t *ureq);
 static ngx_int_t ngx_http_mcp_upstream_request_get_profile(
     ngx_http_mcp_upstream_request_t *ureq);
 static void ngx_http_mcp_upstream_request_ready(void *data);
@@ -222,6 +224,26 @@ ngx_http_mcp_upstream_request_step(ngx_http_mcp_upstream_request_t *ureq)
 {
     ngx_int_t  rc;
 
+    rc = ngx_http_mcp_upstream_request_try(ureq);
+
+    if (rc == NGX_ERROR && ureq->scope.dots) {
+
+        ureq->status = NGX_HTTP_BAD_REQUEST;
+        ngx_str_set(&ureq->why, NGX_HTTP_MCP_DOTS);
+
+        ngx_http_mcp_upstream_request_post_end(ureq, NGX_HTTP_MCP_UNREACHABLE);
+        return NGX_OK;
+    }
+
+    return rc;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_upstream_request_try(ngx_http_mcp_upstream_request_t *ureq)
+{
+    ngx_int_t  rc;
+
     ngx_log_debug2(NGX_LOG_DEBUG_HTTP, ureq->r->connection->log, 0,
                    "mcp request to \"%V\": step %ui",
                    &ureq->upstream->name, ureq->step);
@@ -291,6 +313,7 @@ ngx_http_mcp_upstream_request_get_profile(ngx_http_mcp_upstream_request_t *ureq)
         }
 
         if (rc != NGX_OK) {
+            ureq->scope.dots = (rc == NGX_DECLINED);
             return NGX_ERROR;
         }
 

@@ -167,7 +167,7 @@ struct ngx_http_mcp_upstream_request_s {
     ngx_mcp_hint_t                    hint;       /* ttlMs, cacheScope of the
                                                      result */
 
-    /* set if the upstream has no profile */
+    /* set if the upstream has no profile, or its URI has a dot segment */
     ngx_uint_t                        status;     /* HTTP status for clients */
     ngx_str_t                         why;        /* sentence for clients */
 
