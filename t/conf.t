@@ -207,6 +207,22 @@ refused(location => "$_ $_", qr/is duplicate/)
         'mcp_state_key ' . 'x' x 32 . ';', 'mcp_allowed_origins any;',
         'mcp_server_info name=a version=1;', 'mcp_event_buffer 9;';
 
+for (['mcp_versions', 'any', '2025-11-25'], ['mcp_versions', 'any', 'any'],
+     ['mcp_allowed_origins', 'any', 'https://a.example'],
+     ['mcp_allowed_origins', 'any', 'null'],
+     ['mcp_list_cache', 'off', 'ttl=1m'], ['mcp_list_cache', 'off', 'key=off'])
+{
+    my ($name, $alone, $other) = @$_;
+
+    refused(location => $_,
+            qr/"$alone" cannot be combined with .* of "$name"; remove/)
+        for "$name $alone $other;", "$name $other $alone;";
+}
+
+refused(location => $_, qr/"any" cannot be combined .* of "mcp_versions"/)
+    for 'mcp_versions any; mcp_versions 2025-11-25;',
+        'mcp_versions 2025-11-25; mcp_versions any;';
+
 refused(location => "$_ maybe;", qr/it must be "on" or "off"/)
     for qw(mcp_cors mcp_stream_park mcp_batch);
 

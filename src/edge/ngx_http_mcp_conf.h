@@ -142,8 +142,8 @@ char *ngx_http_mcp_conf_invalid(ngx_conf_t *cf, ngx_str_t *param,
 /*
  * The description of a directive for ngx_http_mcp_conf_set(), in "post" of the
  * command.  That function notes the directive, to warn if nothing in its
- * location uses it, and refuses a directive that a location has twice, unless
- * "many" is set.
+ * location uses it.  It refuses a directive that a location has twice, unless
+ * "many" is set, and other values beside "alone".
  */
 
 typedef struct {
@@ -167,6 +167,8 @@ typedef struct {
                                                  logs, and sets no number */
     ngx_uint_t                  many;         /* a location may have the
                                                  directive several times */
+    const char                 *alone;        /* value that excludes any other
+                                                 value in a location, or NULL */
 } ngx_http_mcp_set_t;
 
 char *ngx_http_mcp_conf_set(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);

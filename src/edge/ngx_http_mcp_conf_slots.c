@@ -13,6 +13,8 @@
 static ngx_int_t ngx_http_mcp_conf_used(ngx_conf_t *cf);
 static ngx_int_t ngx_http_mcp_conf_note(ngx_conf_t *cf,
     ngx_array_t *directives, ngx_http_handler_pt handler);
+static ngx_int_t ngx_http_mcp_conf_alone(ngx_conf_t *cf, const char *alone,
+    ngx_http_mcp_loc_conf_t *mlcf, uint64_t bit);
 static ngx_int_t ngx_http_mcp_conf_once(ngx_conf_t *cf, ngx_uint_t first);
 
 
@@ -112,6 +114,12 @@ ngx_http_mcp_conf_set(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         return "is duplicate";
     }
 
+    if (set->alone && ngx_http_mcp_conf_alone(cf, set->alone, mlcf, bit)
+                      != NGX_OK)
+    {
+        return NGX_CONF_ERROR;
+    }
+
     mlcf->written |= bit;
 
     if (set->params) {
@@ -142,6 +150,36 @@ ngx_http_mcp_conf_set(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
                        "invalid value \"%V\" in \"%V\"; write %s",
                        &value[1], &value[0], set->advice);
     return NGX_CONF_ERROR;
+}
+
+
+/* refuses the value "alone" of the directive at hand beside other values */
+
+static ngx_int_t
+ngx_http_mcp_conf_alone(ngx_conf_t *cf, const char *alone,
+    ngx_http_mcp_loc_conf_t *mlcf, uint64_t bit)
+{
+    ngx_str_t   *value;
+    ngx_uint_t   i, others;
+
+    value = cf->args->elts;
+    others = (mlcf->written & bit) || cf->args->nelts > 2;
+
+    for (i = 1; i < cf->args->nelts; i++) {
+        if (ngx_strcasecmp(value[i].data, (u_char *) alone) == 0) {
+            mlcf->alone |= bit;
+        }
+    }
+
+    if (!(mlcf->alone & bit) || !others) {
+        return NGX_OK;
+    }
+
+    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                       "\"%s\" cannot be combined with other values of "
+                       "\"%V\"; remove \"%s\" or the other values",
+                       alone, &value[0], alone);
+    return NGX_ERROR;
 }
 
 

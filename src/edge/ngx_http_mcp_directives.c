@@ -198,7 +198,7 @@ static ngx_http_mcp_param_t  ngx_http_mcp_status_params[] = {
 
 #define NGX_HTTP_MCP_SET(name, set, least, most, advice)                      \
     static ngx_http_mcp_set_t  ngx_http_mcp_set_ ## name =                    \
-        { set, NULL, NULL, least, most, advice, 0 }
+        { set, NULL, NULL, least, most, advice, 0, NULL }
 
 NGX_HTTP_MCP_SET(flag, ngx_conf_set_flag_slot, 0, 0, NULL);
 NGX_HTTP_MCP_SET(text, ngx_conf_set_str_slot, 0, 0, NULL);
@@ -214,33 +214,36 @@ NGX_HTTP_MCP_SET(number, ngx_conf_set_num_slot, 1, 1000000,
 
 /* directives that have a function */
 
-NGX_HTTP_MCP_SET(server_info, ngx_http_mcp_conf_server_info, 0, 0, NULL);
-NGX_HTTP_MCP_SET(allowed_origins, ngx_http_mcp_conf_allowed_origins, 0, 0,
-                 NULL);
-NGX_HTTP_MCP_SET(list_cache, ngx_http_mcp_conf_list_cache, 0, 0, NULL);
+#define NGX_HTTP_MCP_FUNCTION(name, alone)                                    \
+    static ngx_http_mcp_set_t  ngx_http_mcp_set_ ## name =                    \
+        { ngx_http_mcp_conf_ ## name, NULL, NULL, 0, 0, NULL, 0, alone }
+
+NGX_HTTP_MCP_FUNCTION(server_info, NULL);
+NGX_HTTP_MCP_FUNCTION(allowed_origins, "any");
+NGX_HTTP_MCP_FUNCTION(list_cache, "off");
 
 /* these directives may be repeated */
 
-#define NGX_HTTP_MCP_ADD(name, set, post)                                     \
+#define NGX_HTTP_MCP_ADD(name, set, post, alone)                              \
     static ngx_http_mcp_set_t  ngx_http_mcp_set_ ## name =                    \
-        { set, post, NULL, 0, 0, NULL, 1 }
+        { set, post, NULL, 0, 0, NULL, 1, alone }
 
-NGX_HTTP_MCP_ADD(upstream, ngx_http_mcp_conf_upstream, NULL);
-NGX_HTTP_MCP_ADD(deny, ngx_http_mcp_conf_deny, NULL);
-NGX_HTTP_MCP_ADD(invalidate, ngx_http_mcp_conf_invalidate, NULL);
-NGX_HTTP_MCP_ADD(events, ngx_http_mcp_conf_events, NULL);
+NGX_HTTP_MCP_ADD(upstream, ngx_http_mcp_conf_upstream, NULL, NULL);
+NGX_HTTP_MCP_ADD(deny, ngx_http_mcp_conf_deny, NULL, NULL);
+NGX_HTTP_MCP_ADD(invalidate, ngx_http_mcp_conf_invalidate, NULL, NULL);
+NGX_HTTP_MCP_ADD(events, ngx_http_mcp_conf_events, NULL, NULL);
 NGX_HTTP_MCP_ADD(capabilities, ngx_http_mcp_conf_bitmask,
-                 ngx_http_mcp_capability_names);
+                 ngx_http_mcp_capability_names, NULL);
 NGX_HTTP_MCP_ADD(versions, ngx_http_mcp_conf_bitmask,
-                 ngx_http_mcp_version_names);
+                 ngx_http_mcp_version_names, "any");
 NGX_HTTP_MCP_ADD(builtin_tools, ngx_http_mcp_conf_bitmask,
-                 ngx_http_mcp_tool_names);
+                 ngx_http_mcp_tool_names, NULL);
 
 /* these directives have parameters */
 
 #define NGX_HTTP_MCP_READ(name, usage)                                        \
     static ngx_http_mcp_set_t  ngx_http_mcp_set_ ## name =                    \
-        { NULL, NULL, ngx_http_mcp_ ## name ## _params, 0, 0, usage, 0 }
+        { NULL, NULL, ngx_http_mcp_ ## name ## _params, 0, 0, usage, 0, NULL }
 
 NGX_HTTP_MCP_READ(upstream_timeout,
                   "write \"mcp_upstream_timeout TIME [total=TIME];\", for "

@@ -156,6 +156,8 @@ struct ngx_http_mcp_loc_conf_s {
                                                  bits by their numbers in
                                                  ngx_http_mcp_commands, which
                                                  has 64 at most */
+    uint64_t                    alone;        /* those of "written" whose value
+                                                 excludes others */
     ngx_http_mcp_loc_conf_t    *outer;        /* the location around this
                                                  location, or NULL */
 
