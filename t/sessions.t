@@ -62,6 +62,7 @@ log_format mcp '$mcp_method|$mcp_name|$mcp_request_id|$mcp_session_id|'
 
 log_format refused '$mcp_tenant|$user|$mcp_method|$mcp_name|$mcp_list_key|'
                    '$mcp_response|$mcp_error|$status';
+log_format unread '$mcp_method|$mcp_name|$mcp_request_id|$status';
 
 # looked at by a limit before the token is known: what it saw must not decide
 
@@ -134,6 +135,12 @@ server {
         deny all;
         set $user $http_x_user;
         mcp_tenant $http_x_tenant;
+        mcp_endpoint zone=main;
+    }
+
+    location = /unread {
+        access_log %%DIR%%/unread.log unread;
+        client_max_body_size 200;
         mcp_endpoint zone=main;
     }
 
@@ -699,6 +706,32 @@ for (
     my $what = $name eq 'Origin' ? '|' : 'tools/call|x';
 
     is($line, "$who$what|$key|$how", "$name: in the access log");
+}
+
+# of messages that are not read, or have a fault
+
+for (
+    [[Origin => 'http://a.b'], {}, 'tools/call|||403', 'Origin'],
+    [['Content-Type' => 'text/plain'], {}, 'tools/call|||415', 'Content-Type'],
+    [[], { params => { name => 'x' x 200 } }, 'tools/call|||413', 'size'],
+    [[Origin => 'http://a.b', 'Mcp-Method' => 'x'], {}, '|||403',
+     'two methods in headers'],
+    [[], { method => 'prompts/get' }, 'prompts/get||1|200', 'params'],
+    [[], { jsonrpc => '1.0' }, '||1|400', 'version of JSON-RPC'],
+    [[], { id => undef }, '|||400', 'id'],
+) {
+    my ($headers, $members, $expected, $name) = @$_;
+    my $lines = () = $t->slurp('unread.log') =~ /\n/g;
+    my %h = @$headers;
+    my @as = grep { !exists $h{$json[$_]} } map { 2 * $_ } 0 .. $#json / 2;
+
+    $t->post('/unread', [(map { @json[$_, $_ + 1] } @as), @$headers,
+                         'Mcp-Method' => 'tools/call', 'Mcp-Name' => 'x'],
+             json_encode({ jsonrpc => '2.0', id => 1, method => 'tools/call',
+                           params => {}, %$members }));
+
+    is(wait_for { (split /\n/, $t->slurp('unread.log'))[$lines] }, $expected,
+       "fault of the $name: in the access log");
 }
 
 $s->notify('notifications/logged');

@@ -132,6 +132,22 @@ ngx_http_mcp_verify_session(ngx_http_mcp_ctx_t *ctx)
 
 
 ngx_int_t
+ngx_http_mcp_scan_method(ngx_http_request_t *r, ngx_mcp_message_t *m,
+    ngx_http_mcp_scope_t *scope)
+{
+    ngx_str_null(&scope->name);
+    scope->request_id = m->id;
+
+    if (m->method_code != NGX_MCP_METHOD_OTHER) {
+        scope->method = *ngx_mcp_method_name(m->method_code);
+        return NGX_OK;
+    }
+
+    return ngx_http_mcp_ctx_value(r, m, NGX_MCP_PATH_METHOD, &scope->method);
+}
+
+
+ngx_int_t
 ngx_http_mcp_scan_scope(ngx_http_request_t *r, ngx_mcp_message_t *m,
     ngx_http_mcp_scope_t *scope)
 {
@@ -139,16 +155,7 @@ ngx_http_mcp_scan_scope(ngx_http_request_t *r, ngx_mcp_message_t *m,
     ngx_mcp_topic_t           topic;
     ngx_http_mcp_loc_conf_t  *mlcf;
 
-    ngx_str_null(&scope->name);
-    scope->request_id = m->id;
-
-    if (m->method_code != NGX_MCP_METHOD_OTHER) {
-        scope->method = *ngx_mcp_method_name(m->method_code);
-
-    } else if (ngx_http_mcp_ctx_value(r, m, NGX_MCP_PATH_METHOD,
-                                      &scope->method)
-               != NGX_OK)
-    {
+    if (ngx_http_mcp_scan_method(r, m, scope) != NGX_OK) {
         return NGX_ERROR;
     }
 

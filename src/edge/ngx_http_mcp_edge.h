@@ -69,6 +69,10 @@ ngx_http_mcp_get_ctx(ngx_http_request_t *r, ngx_http_mcp_loc_conf_t *mlcf)
 ngx_int_t ngx_http_mcp_scan_scope(ngx_http_request_t *r, ngx_mcp_message_t *m,
     ngx_http_mcp_scope_t *scope);
 
+/* as ngx_http_mcp_scan_scope(), for a message whose subject is not valid */
+ngx_int_t ngx_http_mcp_scan_method(ngx_http_request_t *r, ngx_mcp_message_t *m,
+    ngx_http_mcp_scope_t *scope);
+
 /*
  * Sets *value to a string of the message, decoded, with "?" for control
  * characters; *value stays as it is if the message has no such string.  NGX_OK

@@ -501,7 +501,12 @@ ngx_http_mcp_scan(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 
     ngx_http_mcp_classify(ctx);
 
+    if (rc == NGX_MCP_INVALID_PARAMS) {
+        return ngx_http_mcp_scan_method(r, ctx->message, &ctx->scope);
+    }
+
     if (rc != NGX_OK) {
+        ctx->scope.request_id = ctx->message->id;
         return NGX_OK;
     }
 

@@ -31,6 +31,8 @@ static ngx_int_t ngx_http_mcp_value_evaluated(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx, size_t offset, ngx_str_t *value);
 static ngx_int_t ngx_http_mcp_value_scope(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx, size_t offset, ngx_str_t *value);
+static ngx_int_t ngx_http_mcp_value_method(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx, size_t offset, ngx_str_t *value);
 static ngx_int_t ngx_http_mcp_value_session(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx, size_t offset, ngx_str_t *value);
 static ngx_int_t ngx_http_mcp_value_version(ngx_http_request_t *r,
@@ -52,7 +54,7 @@ static ngx_int_t ngx_http_mcp_variable_encode(ngx_pool_t *pool,
 
 static ngx_http_mcp_variable_t  ngx_http_mcp_vars[] = {
 
-    { ngx_string("mcp_method"), ngx_http_mcp_value_scope,
+    { ngx_string("mcp_method"), ngx_http_mcp_value_method,
       offsetof(ngx_http_mcp_scope_t, method), 1 },
 
     { ngx_string("mcp_name"), ngx_http_mcp_value_scope,
@@ -203,6 +205,23 @@ ngx_http_mcp_value_scope(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
     *value = *(ngx_str_t *) ((char *) scope + offset);
 
     return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_value_method(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
+    size_t offset, ngx_str_t *value)
+{
+    /* a message that is not read is refused, and the log shows its header */
+
+    if (ctx->message == NULL && !ctx->background && !ctx->header_twice
+        && r->main->method == NGX_HTTP_POST)
+    {
+        *value = ctx->header_method;
+        return NGX_OK;
+    }
+
+    return ngx_http_mcp_value_scope(r, ctx, offset, value);
 }
 
 
