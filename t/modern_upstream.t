@@ -54,7 +54,9 @@ my $up = Mcp::Upstream->new(Mcp::Upstream::modern(
           outputSchema => { type => 'array' } },
         $Mcp::Upstream::V{new}
             ? { name => "n\x{e9}w", inputSchema => schema() } : (),
-    ], $Mcp::Upstream::V{empty} ? (nextCursor => '') : () } },
+    ], $Mcp::Upstream::V{empty} ? (nextCursor => '')
+       : $Mcp::Upstream::V{endless} ? (nextCursor => 'page-' . rand())
+       : () } },
     params => { plain => { Region => 'region', Deep => 'a.b' } },
     'prompts/get' => { messages => [] },
     'completion/complete' => { completion => { values => ['x'] } },
@@ -339,6 +341,22 @@ ok($r->{result}, 'it is read again from an upstream that never ends it');
 is(seen('tools/call')->{headers}{'mcp-param-region'}, 'us', 'and sent again');
 is(lists(), $before + 2, 'which is asked for two pages');
 $up->set(empty => '');
+
+
+# a list of too many pages
+
+$up->set(endless => 1);
+
+for my $tool ('last', 'latest') {
+    $clock->pass($t, 11);
+    $before = lists();
+    ok($s->tool($tool, {}, %on)->{result}, 'a tool that is on no page');
+    is(lists(), $before + 64, 'for which so many pages are read');
+}
+
+is(() = $t->log =~ /\[warn\] .* "up" .*; let the upstream list more tools/g, 1,
+   'the log tells once that the list is cut');
+$up->set(endless => '');
 
 
 # streams

@@ -21,9 +21,6 @@
 /* ms; pause before a request is sent again if a round asked for nothing */
 #define NGX_HTTP_MCP_MODERN_PAUSE   250
 
-/* pages of a list of tools that are read, at most */
-#define NGX_HTTP_MCP_MODERN_PAGES   64
-
 
 /* the log level of a client that has set none */
 #define NGX_HTTP_MCP_MODERN_LEVEL  NGX_MCP_LEVEL_INFO
@@ -493,7 +490,7 @@ ngx_http_mcp_modern_list_done(ngx_http_mcp_exchange_t *x,
     }
 
     if (own->whole && own->cursor.len
-        && ++own->pages < NGX_HTTP_MCP_MODERN_PAGES)
+        && ++own->pages < NGX_HTTP_MCP_TOOLS_PAGES)
     {
 
         if (ngx_http_mcp_modern_list(ureq) != NGX_OK) {
@@ -510,7 +507,8 @@ ngx_http_mcp_modern_list_done(ngx_http_mcp_exchange_t *x,
         ngx_http_mcp_tools_free(own->tools);
 
     } else {
-        ngx_http_mcp_tools_keep(ureq->upstream, own->tools, own->whole);
+        ngx_http_mcp_tools_keep(ureq->upstream, own->tools, own->whole,
+                                own->whole && own->cursor.len);
     }
 
     own->tools = NULL;

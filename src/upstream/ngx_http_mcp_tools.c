@@ -33,6 +33,7 @@ struct ngx_http_mcp_tools_s {
     ngx_pool_t               *pool;
     ngx_str_t                 tenant;
     ngx_msec_t                made;
+    ngx_uint_t                cut;          /* the list has more tools */
     ngx_array_t               array;        /* ngx_http_mcp_tool_t, in the
                                                order of their names' hashes */
 };
@@ -184,6 +185,7 @@ ngx_http_mcp_tools_entry(ngx_http_mcp_tools_t *tools, ngx_str_t *raw)
     ngx_http_mcp_tool_t  *entry;
 
     if (tools->array.nelts == NGX_HTTP_MCP_TOOLS_MAX) {
+        tools->cut = 1;
         return NGX_ERROR;
     }
 
@@ -231,7 +233,7 @@ ngx_http_mcp_tools_hash(ngx_str_t *name)
 
 void
 ngx_http_mcp_tools_keep(ngx_http_mcp_upstream_t *u,
-    ngx_http_mcp_tools_t *tools, ngx_uint_t whole)
+    ngx_http_mcp_tools_t *tools, ngx_uint_t whole, ngx_uint_t more)
 {
     ngx_queue_t           *q;
     ngx_http_mcp_tools_t  *old;
@@ -248,6 +250,19 @@ ngx_http_mcp_tools_keep(ngx_http_mcp_upstream_t *u,
 
         ngx_http_mcp_tools_free(tools);
         return;
+    }
+
+    tools->cut |= more;
+
+    if (tools->cut && (old == NULL || !old->cut)) {
+        ngx_log_error(NGX_LOG_WARN, ngx_cycle->log, 0,
+                      "mcp upstream \"%V\" of endpoint \"%V\" lists more "
+                      "tools than the module reads, which are those of %d "
+                      "pages and at most %d; calls of the others have no "
+                      "\"Mcp-Param-*\" headers; let the upstream list more "
+                      "tools on a page, or fewer tools",
+                      &u->name, &u->endpoint, NGX_HTTP_MCP_TOOLS_PAGES,
+                      NGX_HTTP_MCP_TOOLS_MAX);
     }
 
     if (old) {

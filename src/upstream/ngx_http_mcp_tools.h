@@ -19,6 +19,9 @@
 #include "ngx_http_mcp_upstream.h"
 
 
+/* the most pages of a list that are read */
+#define NGX_HTTP_MCP_TOOLS_PAGES  64
+
 typedef struct ngx_http_mcp_tools_s  ngx_http_mcp_tools_t;
 
 
@@ -36,13 +39,14 @@ ngx_int_t ngx_http_mcp_tools_get(ngx_http_mcp_upstream_t *u,
  * NGX_DECLINED: the result has no list; NGX_ERROR: too many tools, or no
  * memory.  At the end keep() hands the record over to the worker, in place of
  * the old one, or free() frees it.  A record that is not whole does not replace
- * another one; the list is not read again at once.
+ * another one; the list is not read again at once.  more: the list has further
+ * pages; that the list is cut is logged, unless the old record was cut, too.
  */
 ngx_http_mcp_tools_t *ngx_http_mcp_tools_create(ngx_str_t *tenant);
 ngx_int_t ngx_http_mcp_tools_add(ngx_http_mcp_tools_t *tools,
     ngx_str_t *result);
 void ngx_http_mcp_tools_keep(ngx_http_mcp_upstream_t *u,
-    ngx_http_mcp_tools_t *tools, ngx_uint_t whole);
+    ngx_http_mcp_tools_t *tools, ngx_uint_t whole, ngx_uint_t more);
 void ngx_http_mcp_tools_free(ngx_http_mcp_tools_t *tools);
 
 
