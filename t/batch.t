@@ -25,6 +25,22 @@ my $up = Mcp::Upstream->new(Mcp::Upstream::mcp(
     'notifications/initialized' => sub { () },
 ));
 
+# one that answers when it is told to
+
+my $late = Mcp::Upstream->new(Mcp::Upstream::mcp(
+    rpc => 1,
+    'tools/list' => sub {
+        return { tools => [] } unless $Mcp::Upstream::V{late};
+        return ([tag => 'list'], [until => 'list'], [http => 500, {}, '']);
+    },
+    'tools/call' => sub {
+        my ($r) = @_;
+
+        return ([tag => 'call'], [until => 'call'],
+                [json => Mcp::Upstream::result($r, { content => [] })]);
+    },
+));
+
 # asked by auth_request: what the rules see
 
 my $auth = Mcp::Upstream->new(sub {
@@ -42,6 +58,7 @@ map $mcp_method$mcp_name $costly {
     "tools/callreport"  $mcp_session_id;
     default             "";
 }
+map $mcp_method$http_x_up $up { tools/listup ..; default up; }
 map $mcp_name $secret { secret 1; default 0; }
 map $mcp_name $hidden { ~^tool-[0-9]*[13579]$ 1; default 0; }
 
@@ -120,6 +137,12 @@ server {
         mcp_message_limit  16m;
     }
 
+    location = /late {
+        mcp_endpoint    zone=main name=late;
+        mcp_list_cache  on;
+        mcp_upstream    late /_late/$up protocol=rpc;
+    }
+
     location = /real {
         set_real_ip_from  127.0.0.1;
         real_ip_header    X-Real-IP;
@@ -128,6 +151,7 @@ server {
     }
 
     location = /_up { internal; proxy_pass http://127.0.0.1:%%UP%%/; }
+    location /_late/ { internal; proxy_pass http://127.0.0.1:%%LATE%%/; }
 
     location = /_behind {
         internal;
@@ -148,8 +172,8 @@ server {
 }
 EOF
 
-my $t = Mcp::Test->new(vars => { UP => $up->port, AUTH => $auth->port },
-                       conf => $conf);
+my $t = Mcp::Test->new(vars => { UP => $up->port, LATE => $late->port,
+                                 AUTH => $auth->port }, conf => $conf);
 my ($s, $r, @b);
 
 
@@ -337,6 +361,26 @@ for my $quits (0, 1) {
     is(scalar(grep { @{ $_->{result}{tools} } == 750 } @{ $r->{messages} }),
        64, 'with all lists');
 }
+
+
+# a line of the log about a list names no request to an upstream beside it
+
+$s = old('/late', headers => { 'X-Up' => 'up' });
+$late->set(late => 1);
+
+my $conn = $s->send_only([ call($s, 'x'), $s->message('tools/list') ]);
+ok(wait_for { $late->held('call') && $late->held('list') },
+   'a call and a list are asked for');
+$late->release('list');
+
+my $line;
+ok(wait_for { ($line) = $t->log =~ /^(.*"late" was not sent a request.*)$/m },
+   'the list is not to be had');
+unlike($line, qr/while |subrequest: |upstream: /, 'and only that is logged')
+    or diag($line);
+$late->release('call');
+is(scalar @{ $s->read_response($conn->response('POST'))->{messages} }, 2,
+   'both are answered');
 
 
 # nginx -t

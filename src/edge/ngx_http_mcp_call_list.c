@@ -558,6 +558,11 @@ ngx_http_mcp_list_again(ngx_http_mcp_call_t *call, ngx_uint_t partial)
 
     c = call->r->connection;
 
+    /* a subrequest of a call in the same batch may have used the log */
+
+    ngx_http_set_log_request(c->log, call->r);
+    c->log->action = NULL;
+
     ngx_memzero(&reply, sizeof(ngx_http_mcp_reply_t));
 
     rc = ngx_http_mcp_list_get(call, partial, &reply);
