@@ -67,8 +67,43 @@ my $slow = Mcp::Upstream->new(sub {
     return (($made ? ([tag => 'init'], [until => 'init']) : ()), $inner->($r));
 });
 
+# one with log levels: it sends messages from the level of the session on
+
+my @levels = qw(debug info warning error);
+my %level;
+my $logs = Mcp::Upstream->new(Mcp::Upstream::mcp(
+    %server,
+    capabilities => { tools => {}, logging => {} },
+    'logging/setLevel' => sub {
+        my ($r) = @_;
+        my $name = $r->{json}{params}{level};
+
+        return [reset =>] if $Mcp::Upstream::V{broken};
+        return [json => Mcp::Upstream::error($r, -32603, 'no')]
+            if $Mcp::Upstream::V{refuses};
+
+        $level{$r->{headers}{'mcp-session-id'}} = $name;
+
+        return ($name eq ($Mcp::Upstream::V{late} || '')
+                    ? ([tag => 'late'], [until => 'late']) : (),
+                [json => Mcp::Upstream::result($r, {})]);
+    },
+    'tools/call' => sub {
+        my ($r) = @_;
+        my $from = $level{$r->{headers}{'mcp-session-id'}} || 'warning';
+        my $sends = 0;
+
+        return ([sse => {}],
+                map({ $sends ||= $_ eq $from;
+                      $sends ? [event => notification('message', {
+                                             level => $_, data => $_ })]
+                             : () } @levels),
+                [event => Mcp::Upstream::result($r, { content => [] })]);
+    },
+));
+
 my $t = Mcp::Test->new(vars => { UP => $up->port, PLAIN => $plain->port,
-                                 SLOW => $slow->port,
+                                 SLOW => $slow->port, LOGS => $logs->port,
                                  ONE => $named[0]->port,
                                  TWO => $named[1]->port }, conf => <<'EOF');
 mcp_zone zone=main:4m;
@@ -110,6 +145,12 @@ server {
         proxy_pass http://127.0.0.1:%%UP%%/;
     }
 
+    location = /logs {
+        mcp_endpoint zone=main;
+        mcp_upstream logs /_logs;
+    }
+
+    location = /_logs { internal; proxy_pass http://127.0.0.1:%%LOGS%%/; }
     location = /_plain { internal; proxy_pass http://127.0.0.1:%%PLAIN%%/; }
     location = /_slow { internal; proxy_pass http://127.0.0.1:%%SLOW%%/; }
     location = /_one { internal; proxy_pass http://127.0.0.1:%%ONE%%/; }
@@ -303,6 +344,94 @@ for my $conn (@waiting) {
     my $answer = $conn->response('POST');
     like($answer->{body}, qr/"echo"/, 'all are answered');
 }
+
+
+# log levels
+
+my $log = Mcp::Modern->new($t, path => '/logs');
+
+# what a call with this level gets, and then its answer
+
+sub logged {
+    my ($want, $conn, $client) = @_;
+    my $m = $log->message('tools/call', { name => 'echo' },
+                          "${K}logLevel" => $want,
+                          $client ? ("${K}clientCapabilities" => $client) : ());
+    my $r = $t->post('/logs', $log->headers($m), json_encode($m),
+                     conn => $conn);
+
+    return join ' ', map {
+        my $j = json_decode($_);
+        $j->{params}{data} || $j->{result}{resultType};
+    } $r->{body} =~ /^(?:data: )?(\{.*)$/mg;
+}
+
+sub levels {
+    my $set = join ' ', map { $_->{json}{params}{level} }
+                        $logs->calls('logging/setLevel');
+    $logs->clear;
+    return $set;
+}
+
+is(logged(undef), 'complete', 'a call without a level gets no messages');
+is(levels(), '', 'and sets none');
+
+for my $worker ($t->workers) {
+    is(logged('error', $t->conn_on_worker($worker)), 'error complete',
+       "a call gets those of the level that it wants");
+}
+is(levels(), 'error', 'which is set once for all workers');
+
+for my $worker ($t->workers) {
+    is(logged('info', $t->conn_on_worker($worker)),
+       'info warning error complete', 'of a lower one as well');
+}
+is(levels(), 'info', 'which is set once, too');
+
+is(logged('warning'), 'warning error complete', 'and of a higher one');
+is(logged(undef), 'complete', 'or of none');
+is(levels(), '', 'with the level that is set already');
+
+is(logged('info', undef, { elicitation => {} }), 'info warning error complete',
+   'a call of a client that can be asked gets them') for 1, 2;
+is(levels(), 'info', 'in its own session');
+
+$logs->set(forget => 1);
+is(logged('info'), 'info warning error complete',
+   'it is set again in another session');
+is(levels(), 'info', 'once');
+is(logged('debug'), 'debug info warning error complete', 'and lowered there');
+is(levels(), 'debug', 'once');
+
+done_with($_) for qw(refuses broken);
+
+sub done_with {
+    my ($how) = @_;
+
+    $logs->set(forget => 1);
+    $logs->set($how => 1);
+    is(logged('info'), 'warning error complete',
+       "a call goes on, though the server $how it") for 1, 2;
+    is(levels(), 'info', 'and is not asked again');
+    $logs->set($how => 0);
+}
+
+# one is set while the answer about a higher one has not come
+
+$logs->set(forget => 1);
+$logs->set(late => 'error');
+my $late = $log->send_only($log->message('tools/call', { name => 'echo' },
+                                         "${K}logLevel" => 'error'));
+wait_for { $logs->held('late') };
+is(logged('info'), 'info warning error complete', 'the lower one counts');
+$logs->release('late');
+$late->response('POST');
+is(levels(), 'error info info', 'and is set again after the higher one');
+is(logged('info'), 'info warning error complete', 'for later calls');
+is(levels(), '', 'without more');
+
+is(scalar $up->calls('logging/setLevel'), 0,
+   'none is set at a server without messages');
 
 
 # one that has none, and several

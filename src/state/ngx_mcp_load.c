@@ -798,6 +798,9 @@ ngx_mcp_load_upstream(ngx_mcp_load_t *load, ngx_mcp_ref_t owner, ngx_str_t *a)
         ngx_mcp_touch(zone, us);
 
         us->serial = (uint32_t) ngx_mcp_load_number(a, SERIAL);
+        us->level = (uint32_t) ngx_min(ngx_mcp_load_number(a, LEVEL),
+                                       NGX_MCP_LEVEL_EMERGENCY);
+        us->wanted = us->level;
         us->had_stream = ngx_mcp_load_number(a, FLAGS)
                          & NGX_MCP_TLV_CONNECTED ? 1 : 0;
     }

@@ -422,6 +422,7 @@ ngx_mcp_save_upstream_locked(ngx_mcp_zone_t *zone, ngx_mcp_tlv_t *out,
                              us->rec.len - us->upstream_len);
     ngx_mcp_tlv_number(out, NGX_MCP_TLV_REVISION, us->revision);
     ngx_mcp_tlv_number(out, NGX_MCP_TLV_SERIAL, us->serial);
+    ngx_mcp_tlv_number(out, NGX_MCP_TLV_LEVEL, us->level);
     ngx_mcp_tlv_number(out, NGX_MCP_TLV_FLAGS,
                         us->had_stream ? NGX_MCP_TLV_CONNECTED : 0);
 

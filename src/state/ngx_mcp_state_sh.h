@@ -30,7 +30,7 @@
 
 
 /* the layout of the records; a zone of another version is emptied */
-#define NGX_MCP_STATE_VERSION 28
+#define NGX_MCP_STATE_VERSION 29
 
 /*
  * Lists of idle sessions.  The timeouts of the sessions in list n have n
@@ -475,6 +475,11 @@ typedef struct {
     uint32_t                had_stream;   /* it had a GET stream, and no gap
                                              was reported since */
     uint32_t                stream;       /* ngx_mcp_upstream_stream_e */
+
+    /* ngx_mcp_upstream_session_level() */
+
+    uint32_t                level;        /* lowest log level that was set */
+    uint32_t                wanted;       /* lowest log level that was wanted */
 
     /* only in shared upstream sessions */
 

@@ -255,6 +255,7 @@ ngx_mcp_upstream_session_read_locked(ngx_mcp_zone_t *zone,
     out->ref = ngx_mcp_ref(zone, us);
     out->revision = us->revision;
     out->serial = us->serial;
+    out->level = us->level;
     out->id.len = us->rec.len - us->upstream_len;
     out->id.data = NULL;
 
@@ -377,7 +378,7 @@ ngx_mcp_upstream_session_made(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
 
     s = level ? ngx_mcp_session_locked(zone, us->rec.owner) : NULL;
 
-    if (s && s->subscriber.level != *level) {
+    if (s && !s->exclusive && s->subscriber.level != *level) {
         *level = s->subscriber.level;
         ngx_mcp_zone_unlock(zone);
         return NGX_AGAIN;
@@ -392,6 +393,8 @@ ngx_mcp_upstream_session_made(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
     us->serial = (uint32_t) ++zone->sh->stamp;
     us->since = 0;
     us->stream = NGX_MCP_UPSTREAM_STREAM_UNTRIED;
+    us->level = level ? (uint32_t) *level : NGX_MCP_LEVEL_UNSET;
+    us->wanted = us->level;
     us->state = NGX_MCP_UPSTREAM_SESSION_MADE;
 
     s = ngx_mcp_session_locked(zone, us->rec.owner);
@@ -406,6 +409,53 @@ ngx_mcp_upstream_session_made(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
     ngx_mcp_zone_unlock(zone);
 
     return NGX_OK;
+}
+
+
+/*
+ * Two requests may send levels at the same time, and the upstream may get them
+ * in any order.  The one whose level is not the lowest any more when it is
+ * answered therefore sends the lowest one again.
+ */
+
+ngx_int_t
+ngx_mcp_upstream_session_level(ngx_mcp_zone_t *zone,
+    ngx_mcp_upstream_session_t *out, ngx_uint_t set, ngx_uint_t *level)
+{
+    ngx_int_t                       rc;
+    ngx_mcp_upstream_session_sh_t  *us;
+
+    rc = NGX_OK;
+
+    ngx_mcp_zone_lock(zone);
+
+    us = ngx_mcp_upstream_session_locked(zone, out->ref);
+
+    if (us && us->state == NGX_MCP_UPSTREAM_SESSION_MADE
+        && us->serial == out->serial)
+    {
+        ngx_mcp_touch(zone, us);
+
+        if (ngx_mcp_level_lowers(*level, us->wanted)) {
+            us->wanted = (uint32_t) *level;
+        }
+
+        if (set == us->wanted) {
+            us->level = (uint32_t) set;
+        }
+
+        if ((set == NGX_MCP_LEVEL_UNSET)
+            ? ngx_mcp_level_lowers(*level, us->level)
+            : ngx_mcp_level_lowers(us->wanted, set))
+        {
+            *level = us->wanted;
+            rc = NGX_AGAIN;
+        }
+    }
+
+    ngx_mcp_zone_unlock(zone);
+
+    return rc;
 }
 
 

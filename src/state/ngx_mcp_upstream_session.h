@@ -39,6 +39,9 @@ typedef struct {
     ngx_uint_t              revision;     /* negotiated with the upstream */
     ngx_uint_t              serial;       /* number of the handshake that made
                                              the session at the upstream */
+    ngx_uint_t              level;        /* lowest log level that
+                                             ngx_mcp_upstream_session_level()
+                                             has set */
     u_char                  buf[NGX_MCP_UPSTREAM_ID_SHORT];
 } ngx_mcp_upstream_session_t;
 
@@ -90,11 +93,26 @@ ngx_int_t ngx_mcp_upstream_session_subscription(ngx_mcp_zone_t *zone,
  * owner has ended; NGX_ERROR: there is no room, and another request may try;
  * NGX_AGAIN: the client has set another log level than *level.  *level is the
  * new one now, which the caller sends to the upstream before it calls again.
- * level NULL: the levels are not compared.
+ * level NULL: the levels are not compared, and none counts as set.
  */
 ngx_int_t ngx_mcp_upstream_session_made(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t ref, ngx_str_t *upstream, ngx_str_t *id,
     ngx_uint_t revision, ngx_uint_t *level);
+
+/* whether "level", if it is not unset, is lower than the level "set" */
+#define ngx_mcp_level_lowers(level, set)                                      \
+    ((level) != NGX_MCP_LEVEL_UNSET                                           \
+     && ((set) == NGX_MCP_LEVEL_UNSET || (level) < (set)))
+
+/*
+ * The lowest log level of an upstream session whose callers have no session,
+ * but each want a level of their own, *level.  set: the level that the caller
+ * has sent to the upstream now, or NGX_MCP_LEVEL_UNSET.  NGX_OK: *level or a
+ * lower one is set, or the upstream session has ended; NGX_AGAIN: the caller
+ * sends the new *level to the upstream, and calls again.
+ */
+ngx_int_t ngx_mcp_upstream_session_level(ngx_mcp_zone_t *zone,
+    ngx_mcp_upstream_session_t *us, ngx_uint_t set, ngx_uint_t *level);
 
 /*
  * Ends a handshake that has failed: wakes all that wait for the upstream

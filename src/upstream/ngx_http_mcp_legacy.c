@@ -17,6 +17,9 @@
 /* ms; the longest time of a DELETE that ends a session at an upstream */
 #define NGX_HTTP_MCP_DELETE_TIME   5000
 
+/* ms; how long a call without a session waits until its log level is set */
+#define NGX_HTTP_MCP_LEVEL_TIME    5000
+
 
 /*
  * bytes of a text that may say that a session is lost, and of the same text
@@ -48,6 +51,8 @@ struct ngx_http_mcp_handshake_s {
     ngx_http_mcp_scope_t       scope;
     unsigned                   claimed:1;    /* other requests wait for the
                                                 session */
+    unsigned                   made:1;       /* the session was made before,
+                                                and only its level is set */
     unsigned                   initialized:1;
     unsigned                   newer:1;      /* the upstream wants a newer
                                                 revision */
@@ -69,6 +74,8 @@ static ngx_int_t ngx_http_mcp_legacy_next_subscription(
     ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *uri);
 static ngx_int_t ngx_http_mcp_legacy_handshake_send(
     ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *params);
+static ngx_int_t ngx_http_mcp_legacy_set_level(
+    ngx_http_mcp_upstream_request_t *ureq, ngx_uint_t set);
 static void ngx_http_mcp_legacy_header(ngx_http_mcp_exchange_t *x);
 static void ngx_http_mcp_legacy_message(ngx_http_mcp_exchange_t *x,
     ngx_str_t *text);
@@ -190,6 +197,12 @@ ngx_http_mcp_legacy_open(ngx_http_mcp_upstream_request_t *ureq)
         case NGX_OK:
             rc = ngx_mcp_upstream_session_id(u->zone, ureq->r->pool, ureq->us);
 
+            if (rc == NGX_OK && ureq->principal
+                && ngx_mcp_level_lowers(ureq->level, ureq->us->level))
+            {
+                rc = ngx_http_mcp_legacy_set_level(ureq, NGX_MCP_LEVEL_UNSET);
+            }
+
             if (rc == NGX_OK && ureq->ready) {
                 return ureq->ready(ureq);
             }
@@ -285,7 +298,8 @@ ngx_http_mcp_legacy_handshake_step(ngx_http_mcp_upstream_request_t *ureq)
 
     case ngx_http_mcp_legacy_level:
 
-        level = ngx_mcp_level_name(o->level);
+        level = (ureq->principal && !o->made) ? NULL
+                                              : ngx_mcp_level_name(o->level);
 
         if (level) {
             p = ngx_pnalloc(ureq->r->pool,
@@ -426,9 +440,55 @@ ngx_http_mcp_legacy_handshake_send(ngx_http_mcp_upstream_request_t *ureq,
         ngx_http_mcp_upstream_in_session(x, &o->id, o->revision);
     }
 
+    if (o->made) {
+        ngx_http_mcp_exchange_limit_time(x, NGX_HTTP_MCP_LEVEL_TIME);
+    }
+
     ureq->x = x;
 
     return ngx_http_mcp_exchange_start(x);
+}
+
+
+/*
+ * Sets the lowest log level that callers without a session want in their
+ * session at the upstream.  set: the level that this request has sent, whatever
+ * the upstream answered, or NGX_MCP_LEVEL_UNSET.  NGX_OK: the level is set;
+ * NGX_AGAIN: an exchange has begun; NGX_ERROR.
+ */
+
+static ngx_int_t
+ngx_http_mcp_legacy_set_level(ngx_http_mcp_upstream_request_t *ureq,
+    ngx_uint_t set)
+{
+    ngx_uint_t                 level;
+    ngx_http_mcp_handshake_t  *o;
+
+    level = ureq->level;
+
+    if (ngx_mcp_upstream_session_level(ureq->upstream->zone, ureq->us, set,
+                                       &level)
+        == NGX_OK)
+    {
+        ureq->handshake = NULL;
+        return NGX_OK;
+    }
+
+    o = ngx_pcalloc(ureq->r->pool, sizeof(ngx_http_mcp_handshake_t));
+    if (o == NULL) {
+        return NGX_ERROR;
+    }
+
+    o->step = ngx_http_mcp_legacy_level;
+    o->id = ureq->us->id;
+    o->revision = ureq->us->revision;
+    o->level = level;
+    o->made = 1;
+
+    ureq->handshake = o;
+
+    return ngx_http_mcp_legacy_handshake_step(ureq) == NGX_OK ? NGX_AGAIN
+                                                              : NGX_ERROR;
 }
 
 
@@ -450,7 +510,7 @@ ngx_http_mcp_legacy_header(ngx_http_mcp_exchange_t *x)
 static void
 ngx_http_mcp_legacy_message(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
 {
-    ngx_str_t                         id, result;
+    ngx_str_t                         id, result, capabilities;
     ngx_http_mcp_handshake_t         *o;
     ngx_http_mcp_upstream_request_t  *ureq;
 
@@ -469,6 +529,16 @@ ngx_http_mcp_legacy_message(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
         {
             o->initialized = 1;
             ngx_http_mcp_exchange_answered(x);
+
+            capabilities = ngx_mcp_json_get(&result, "capabilities");
+
+            if (ureq->principal
+                && ngx_mcp_json_get(&capabilities, "logging").len == 0)
+            {
+                /* as if the lowest level was set: none is to be sent */
+
+                o->level = NGX_MCP_LEVEL_DEBUG;
+            }
 
         } else {
             o->newer |= ngx_http_mcp_upstream_message_newer(x, text);
@@ -505,6 +575,19 @@ ngx_http_mcp_legacy_done(ngx_http_mcp_exchange_t *x,
     }
 
     o = ureq->handshake;
+
+    if (o->made) {
+        rc = ngx_http_mcp_legacy_set_level(ureq, o->level);
+
+        if (rc == NGX_OK) {
+            ngx_http_mcp_upstream_request_next(ureq);
+
+        } else if (rc != NGX_AGAIN) {
+            ngx_http_mcp_upstream_request_end(ureq, NGX_HTTP_MCP_BAD);
+        }
+
+        return;
+    }
 
     if (outcome == NGX_HTTP_MCP_TIMEOUT || outcome == NGX_HTTP_MCP_UNREACHABLE)
     {
@@ -945,7 +1028,7 @@ ngx_http_mcp_legacy_end(ngx_http_mcp_upstream_request_t *ureq)
 
     o = ureq->handshake;
 
-    if (o == NULL) {
+    if (o == NULL || o->made) {
         return NGX_OK;
     }
 

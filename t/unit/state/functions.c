@@ -5916,6 +5916,13 @@ restart_tests(void)
        && us_made(&zone, us, &up, &(ngx_str_t) ngx_string("there"), 3)
           == NGX_OK, "is made");
 
+    i = NGX_MCP_LEVEL_INFO;
+    ok(us_peek(&zone, us, &up, &made) == NGX_OK
+       && ngx_mcp_upstream_session_level(&zone, &made, NGX_MCP_LEVEL_UNSET, &i)
+          == NGX_AGAIN
+       && ngx_mcp_upstream_session_level(&zone, &made, NGX_MCP_LEVEL_INFO, &i)
+          == NGX_OK, "with a log level");
+
     uri = env_str("file:///alone");
     ok(ngx_mcp_session_subscribe(&zone, ref[0], &uri, &up, 9) == NGX_OK,
        "alone");
@@ -5992,6 +5999,12 @@ restart_tests(void)
        "and one that is not");
     ok(us_peek(&zone, ref[0], &up, &made) == NGX_OK && made.id.len == 4
        && made.revision == 2, "its upstream session");
+
+    in.list_key = env_str("list");
+    in.identity = up;
+    ok(us_shared(&zone, &in, &us) == NGX_OK
+       && us_peek(&zone, us, &up, &made) == NGX_OK
+       && made.level == NGX_MCP_LEVEL_INFO, "the level of the shared one");
 
     after = 0;
     is(kept_of(ref[0], "u:a", &after), "kept 1 kept 2 again", "a topic");
