@@ -42,6 +42,8 @@ typedef struct {
                                                feed last */
     ngx_msec_t                checked;      /* time when the zone was asked last
                                                whether the feed is wanted */
+    ngx_mcp_group_cursor_t    cursor;       /* how far the zone was searched for
+                                               that, if not to the end */
     ngx_pool_t               *scratch;      /* memory for one event */
     const char               *logged_error;  /* why an event was refused, as it
                                                 was logged last */
@@ -91,7 +93,7 @@ static ngx_http_mcp_feed_t *ngx_http_mcp_feed_find(ngx_mcp_zone_t *zone,
 static ngx_int_t ngx_http_mcp_feed_held(ngx_http_mcp_reader_t *reader);
 static void ngx_http_mcp_feed_signaled(ngx_http_mcp_reader_t *reader);
 static void ngx_http_mcp_feed_tick(ngx_http_mcp_reader_t *reader);
-static ngx_uint_t ngx_http_mcp_feed_wanted(ngx_http_mcp_feed_stream_t *fs);
+static ngx_int_t ngx_http_mcp_feed_wanted(ngx_http_mcp_feed_stream_t *fs);
 static ngx_int_t ngx_http_mcp_feed_attempt(ngx_http_mcp_reader_t *reader,
     ngx_http_mcp_upstream_request_t *ureq);
 static void ngx_http_mcp_feed_opened(ngx_http_mcp_reader_t *reader,
@@ -185,11 +187,11 @@ ngx_http_mcp_feed_init(ngx_mcp_zone_t *zone, ngx_array_t *bridges)
 static void
 ngx_http_mcp_feed_tenants(ngx_http_mcp_feed_request_t *req)
 {
-    uint64_t                serial;
-    ngx_str_t               tenants[NGX_MCP_GROUP_TENANTS];
-    ngx_uint_t              i, n;
-    ngx_pool_t             *pool;
-    ngx_http_mcp_bridge_t  *bridge;
+    ngx_str_t                tenants[NGX_MCP_GROUP_TENANTS];
+    ngx_uint_t               i, n;
+    ngx_pool_t              *pool;
+    ngx_http_mcp_bridge_t   *bridge;
+    ngx_mcp_group_cursor_t   cursor;
 
     pool = ngx_create_pool(4096, ngx_cycle->log);
     if (pool == NULL) {
@@ -197,10 +199,11 @@ ngx_http_mcp_feed_tenants(ngx_http_mcp_feed_request_t *req)
     }
 
     bridge = req->bridge;
-    serial = 0;
+
+    ngx_memzero(&cursor, sizeof(ngx_mcp_group_cursor_t));
 
     do {
-        n = ngx_mcp_group_tenants(bridge->zone, &bridge->endpoint, &serial,
+        n = ngx_mcp_group_tenants(bridge->zone, &bridge->endpoint, &cursor,
                                   pool, tenants);
 
         for (i = 0; i < n; i++) {
@@ -659,6 +662,7 @@ ngx_http_mcp_feed_signaled(ngx_http_mcp_reader_t *reader)
 static void
 ngx_http_mcp_feed_tick(ngx_http_mcp_reader_t *reader)
 {
+    ngx_int_t                    rc;
     ngx_http_mcp_feed_stream_t  *fs;
 
     fs = reader->data;
@@ -669,9 +673,15 @@ ngx_http_mcp_feed_tick(ngx_http_mcp_reader_t *reader)
         return;
     }
 
+    rc = ngx_http_mcp_feed_wanted(fs);
+
+    if (rc == NGX_AGAIN) {
+        return;
+    }
+
     fs->checked = ngx_current_msec;
 
-    if (ngx_http_mcp_feed_wanted(fs)) {
+    if (rc == NGX_OK) {
         fs->wanted = ngx_current_msec;
         return;
     }
@@ -684,7 +694,12 @@ ngx_http_mcp_feed_tick(ngx_http_mcp_reader_t *reader)
 }
 
 
-static ngx_uint_t
+/*
+ * Tells whether somebody wants the feed.  NGX_OK: yes; NGX_DECLINED: no;
+ * NGX_AGAIN: the next call searches on.
+ */
+
+static ngx_int_t
 ngx_http_mcp_feed_wanted(ngx_http_mcp_feed_stream_t *fs)
 {
     ngx_int_t               rc;
@@ -695,19 +710,19 @@ ngx_http_mcp_feed_wanted(ngx_http_mcp_feed_stream_t *fs)
     tenant = ngx_http_mcp_feed_tenant(fs);
 
     if ((fs->feed->demand & NGX_HTTP_MCP_FEED_TOPIC) == 0) {
-        return ngx_mcp_topics_wanted(bridge->zone, &bridge->endpoint, tenant)
-               == NGX_OK;
+        return ngx_mcp_topics_wanted(bridge->zone, &bridge->endpoint, tenant);
     }
 
     if (ngx_http_mcp_topic_uri(&fs->topic, fs->scratch, &uri) != NGX_OK) {
-        return 1;
+        return NGX_OK;
     }
 
-    rc = ngx_mcp_topic_wanted(bridge->zone, &bridge->endpoint, tenant, &uri);
+    rc = ngx_mcp_topic_wanted(bridge->zone, &bridge->endpoint, tenant, &uri,
+                              &fs->cursor);
 
     ngx_reset_pool(fs->scratch);
 
-    return rc == NGX_OK;
+    return rc;
 }
 
 
@@ -918,14 +933,22 @@ ngx_http_mcp_feed_stopped(ngx_http_mcp_reader_t *reader)
 static void
 ngx_http_mcp_feed_ended(ngx_http_mcp_reader_t *reader, ngx_uint_t how)
 {
+    ngx_int_t                    rc;
     ngx_http_mcp_feed_stream_t  *fs;
 
     fs = reader->data;
 
-    /* a request may have found the lease just before its end */
+    if (how == NGX_HTTP_MCP_READER_DROPPED) {
 
-    if (how == NGX_HTTP_MCP_READER_DROPPED && ngx_http_mcp_feed_wanted(fs)) {
-        (void) ngx_mcp_lease_ensure(reader->upstream->zone, &reader->key);
+        /* a request may have found the lease just before its end */
+
+        do {
+            rc = ngx_http_mcp_feed_wanted(fs);
+        } while (rc == NGX_AGAIN);
+
+        if (rc == NGX_OK) {
+            (void) ngx_mcp_lease_ensure(reader->upstream->zone, &reader->key);
+        }
     }
 
     ngx_http_mcp_feed_number -= (fs->feed->demand != 0);

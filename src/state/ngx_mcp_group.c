@@ -121,7 +121,7 @@ ngx_mcp_group_gets_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
 
 ngx_uint_t
 ngx_mcp_group_tenants(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
-    uint64_t *serial, ngx_pool_t *pool, ngx_str_t *tenants)
+    ngx_mcp_group_cursor_t *cursor, ngx_pool_t *pool, ngx_str_t *tenants)
 {
     ngx_int_t            rc;
     ngx_uint_t           n;
@@ -131,7 +131,8 @@ ngx_mcp_group_tenants(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
     n = 0;
 
     ngx_mcp_groups_init(&groups, endpoint, NULL);
-    groups.number = *serial;
+    groups.number = cursor->number;
+    groups.ref = cursor->ref;
 
     do {
         ngx_mcp_zone_lock(zone);
@@ -153,7 +154,8 @@ ngx_mcp_group_tenants(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
 
     } while ((rc == NGX_OK || rc == NGX_AGAIN) && n < NGX_MCP_GROUP_TENANTS);
 
-    *serial = groups.number;
+    cursor->number = groups.number;
+    cursor->ref = groups.ref;
 
     return n;
 }

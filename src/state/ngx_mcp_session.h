@@ -165,16 +165,22 @@ ngx_int_t ngx_mcp_session_list_key(ngx_mcp_zone_t *zone,
 ngx_uint_t ngx_mcp_group_listens(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
     ngx_str_t *tenant, ngx_uint_t gets);
 
+/* how far tenants were looked through; all zero at first */
+
+typedef struct {
+    uint64_t                number;
+    ngx_mcp_ref_t           ref;
+} ngx_mcp_group_cursor_t;
+
 #define NGX_MCP_GROUP_TENANTS  32
 
 /*
  * Copies the names of the next tenants of an endpoint that have sessions to
- * pool, NGX_MCP_GROUP_TENANTS at most.  *serial is 0 in the first call, and
- * tells the next call where to go on.  Returns the number of tenants; 0: there
+ * pool, NGX_MCP_GROUP_TENANTS at most.  Returns the number of tenants; 0: there
  * are no more, or there is no memory.
  */
 ngx_uint_t ngx_mcp_group_tenants(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
-    uint64_t *serial, ngx_pool_t *pool, ngx_str_t *tenants);
+    ngx_mcp_group_cursor_t *cursor, ngx_pool_t *pool, ngx_str_t *tenants);
 
 /*
  * Ends a session.  Its streams are closed and its calls are cancelled by

@@ -22,6 +22,9 @@
 /* groups examined in a search for a topic that need not be in use */
 #define NGX_MCP_TOPIC_GROUPS    512
 
+/* groups examined in one turn of a search for a topic that is in use */
+#define NGX_MCP_TOPIC_TURN      2048
+
 /* ms for which a group remembers that a topic with events was dropped */
 #define NGX_MCP_TOPIC_RECENT    60000
 
@@ -84,7 +87,7 @@ static ngx_uint_t ngx_mcp_topic_visible_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_topic_reader_t *reader, ngx_mcp_event_sh_t *e);
 static ngx_int_t ngx_mcp_topic_search(ngx_mcp_zone_t *zone,
     ngx_str_t *endpoint, ngx_str_t *tenant, ngx_str_t *uri,
-    ngx_uint_t in_use);
+    ngx_uint_t in_use, ngx_mcp_group_cursor_t *cursor);
 static void ngx_mcp_topic_dirty_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_group_sh_t *g);
 static void ngx_mcp_topic_announce_locked(ngx_mcp_zone_t *zone,
@@ -1121,9 +1124,9 @@ ngx_mcp_topic_visible_locked(ngx_mcp_zone_t *zone,
 
 ngx_int_t
 ngx_mcp_topic_wanted(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
-    ngx_str_t *tenant, ngx_str_t *uri)
+    ngx_str_t *tenant, ngx_str_t *uri, ngx_mcp_group_cursor_t *cursor)
 {
-    return ngx_mcp_topic_search(zone, endpoint, tenant, uri, 1);
+    return ngx_mcp_topic_search(zone, endpoint, tenant, uri, 1, cursor);
 }
 
 
@@ -1138,16 +1141,29 @@ ngx_int_t
 ngx_mcp_topic_exists(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
     ngx_str_t *tenant, ngx_str_t *uri)
 {
-    return ngx_mcp_topic_search(zone, endpoint, tenant, uri, 0);
+    ngx_int_t               rc;
+    ngx_mcp_group_cursor_t  cursor;
+
+    ngx_memzero(&cursor, sizeof(ngx_mcp_group_cursor_t));
+
+    rc = ngx_mcp_topic_search(zone, endpoint, tenant, uri, 0, &cursor);
+
+    return (rc == NGX_AGAIN) ? NGX_OK : rc;
 }
 
 
+/*
+ * Searches some groups for the topic.  NGX_OK: one has it; NGX_DECLINED: none
+ * has it; NGX_AGAIN: the search goes on behind *cursor.
+ */
+
 static ngx_int_t
 ngx_mcp_topic_search(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
-    ngx_str_t *tenant, ngx_str_t *uri, ngx_uint_t in_use)
+    ngx_str_t *tenant, ngx_str_t *uri, ngx_uint_t in_use,
+    ngx_mcp_group_cursor_t *cursor)
 {
     ngx_int_t            rc;
-    ngx_uint_t           i;
+    ngx_uint_t           i, max;
     ngx_mcp_groups_t     groups;
     volatile uint32_t   *count;
     ngx_mcp_group_sh_t  *g;
@@ -1155,15 +1171,20 @@ ngx_mcp_topic_search(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
 
     count = &zone->root->uris[ngx_mcp_topic_place(zone, uri)];
 
+    ngx_mcp_groups_init(&groups, endpoint, tenant);
+    groups.number = cursor->number;
+    groups.ref = cursor->ref;
+
+    ngx_memzero(cursor, sizeof(ngx_mcp_group_cursor_t));
+
     if (*count == 0) {
         return NGX_DECLINED;
     }
 
     rc = NGX_AGAIN;
+    max = in_use ? NGX_MCP_TOPIC_TURN : NGX_MCP_TOPIC_GROUPS;
 
-    ngx_mcp_groups_init(&groups, endpoint, tenant);
-
-    for (i = 0; in_use || i < NGX_MCP_TOPIC_GROUPS; i++) {
+    for (i = 0; i < max; i++) {
 
         ngx_mcp_zone_lock(zone);
 
@@ -1185,7 +1206,12 @@ ngx_mcp_topic_search(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
         }
     }
 
-    return (rc == NGX_DONE) ? NGX_DECLINED : NGX_OK;
+    if (rc == NGX_AGAIN) {
+        cursor->number = groups.number;
+        cursor->ref = groups.ref;
+    }
+
+    return (rc == NGX_DONE) ? NGX_DECLINED : rc;
 }
 
 

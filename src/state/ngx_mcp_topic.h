@@ -27,6 +27,7 @@
 
 #include "ngx_mcp_caller.h"
 #include "ngx_mcp_log.h"
+#include "ngx_mcp_session.h"
 
 
 #define NGX_MCP_TOPIC_EVENTS   32
@@ -116,10 +117,11 @@ void ngx_mcp_topic_unwatch(ngx_mcp_zone_t *zone, ngx_mcp_ref_t topic);
 
 /*
  * Tells whether a session of the groups that match (NULL: all) has subscribed
- * to the URI, or may be waiting for its events.  NGX_OK: yes; NGX_DECLINED: no.
+ * to the URI, or may be waiting for its events.  NGX_OK: yes; NGX_DECLINED: no;
+ * NGX_AGAIN: not in the groups examined, and the next call searches on.
  */
 ngx_int_t ngx_mcp_topic_wanted(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
-    ngx_str_t *tenant, ngx_str_t *uri);
+    ngx_str_t *tenant, ngx_str_t *uri, ngx_mcp_group_cursor_t *cursor);
 
 /* returns whether there is any topic in the zone */
 ngx_uint_t ngx_mcp_topics_any(ngx_mcp_zone_t *zone);

@@ -71,6 +71,17 @@ static ngx_mcp_worker_handlers_t  handlers = {
 };
 
 
+/* searches all groups, of which there are few */
+
+static ngx_int_t
+topic_wanted(ngx_str_t *endpoint, ngx_str_t *tenant, ngx_str_t *uri)
+{
+    ngx_mcp_group_cursor_t  cursor = { 0 };
+
+    return ngx_mcp_topic_wanted(&zone, endpoint, tenant, uri, &cursor);
+}
+
+
 static void
 on_upstream_sessions(ngx_mcp_zone_t *z, uint64_t keys)
 {
@@ -1698,7 +1709,7 @@ alone_topic_tests(void)
     ok(ngx_mcp_topic_watch(&zone, &ann, &t, &ref, &after) == NGX_OK
        && env_topic_next_one(&zone, &ann, ref, 1, &after, buf, &len, &missed)
           == NGX_AGAIN, "who waits makes it");
-    ok(ngx_mcp_topic_wanted(&zone, &endpoint, &tenant, &uri) == NGX_OK
+    ok(topic_wanted(&endpoint, &tenant, &uri) == NGX_OK
        && ngx_mcp_topics_wanted(&zone, &endpoint, &tenant) == NGX_OK,
        "and wants it");
     at = after;
@@ -2854,7 +2865,6 @@ group_tests(void)
 {
     char                        name[32];
     u_char                      uuid[NGX_MCP_UUID_LEN];
-    uint64_t                    serial_of;
     ngx_str_t                   id, endpoint, tenant, str, up;
     ngx_str_t                   names[NGX_MCP_GROUP_TENANTS];
     ngx_uint_t                  i;
@@ -2863,6 +2873,7 @@ group_tests(void)
     ngx_mcp_call_t              call;
     ngx_mcp_event_t             e;
     ngx_mcp_stream_t            sa, sb, sc;
+    ngx_mcp_group_cursor_t      cursor = { 0 };
     ngx_mcp_upstream_session_t  l;
 
     start(ZONE_SIZE);
@@ -2875,12 +2886,11 @@ group_tests(void)
     pool = env_pool();
     endpoint = env_str("f");
     tenant = env_str("t1");
-    serial_of = 0;
     ok(ngx_mcp_topics_wanted(&zone, &endpoint, &tenant) == NGX_OK
        && ngx_mcp_topics_wanted(&zone, &endpoint, &endpoint) == NGX_DECLINED
-       && ngx_mcp_group_tenants(&zone, &endpoint, &serial_of, pool, names)
+       && ngx_mcp_group_tenants(&zone, &endpoint, &cursor, pool, names)
           == 1 && names[0].len == 2 && memcmp(names[0].data, "t1", 2) == 0
-       && ngx_mcp_group_tenants(&zone, &endpoint, &serial_of, pool, names)
+       && ngx_mcp_group_tenants(&zone, &endpoint, &cursor, pool, names)
           == 0, "tenants that have sessions");
     env_pool_free(pool);
 
@@ -4124,6 +4134,8 @@ asked_tests(void)
     ngx_mcp_topic_t     t;
     ngx_mcp_delivery_t  d;
 
+    ngx_mcp_group_cursor_t  cursor = { 0 };
+
     start(3 * ZONE_SIZE);
 
     endpoint = env_str("e");
@@ -4149,8 +4161,8 @@ asked_tests(void)
 
             unlocks = 0;
             env_unlocked = count_unlocks;
-            ok(ngx_mcp_topic_wanted(&zone, &endpoint, NULL, &t.uri)
-               == NGX_DECLINED && unlocks == 0,
+            ok(topic_wanted(&endpoint, NULL, &t.uri) == NGX_DECLINED
+               && unlocks == 0,
                "so that none is searched for readers of it");
             env_unlocked = NULL;
 
@@ -4169,9 +4181,27 @@ asked_tests(void)
     after = NGX_MCP_TOPIC_BEGIN;
     t.share = 1;
     ok(ngx_mcp_topic_watch(&zone, env_caller(a), &t, &topic, &after)
-       == NGX_OK, "the last one waits");
+       == NGX_OK
+       && env_topic_next_one(&zone, env_caller(a), topic, 1, &after, buf, &len,
+                             &missed) == NGX_AGAIN, "the last one waits");
     ok(ngx_mcp_topic_exists(&zone, &endpoint, NULL, &t.uri) == NGX_OK,
        "one may have it");
+
+    unlocks = 0;
+    env_unlocked = count_unlocks;
+    rc = ngx_mcp_topic_wanted(&zone, &endpoint, NULL, &t.uri, &cursor);
+    env_unlocked = NULL;
+    ok(rc == NGX_AGAIN && unlocks < 2500,
+       "readers of it are not searched for at once");
+    ok(ngx_mcp_topic_wanted(&zone, &endpoint, NULL, &t.uri, &cursor)
+       == NGX_OK, "but found by the next search");
+    ngx_mcp_topic_unwatch(&zone, topic);
+    ok(ngx_mcp_topic_wanted(&zone, &endpoint, NULL, &t.uri, &cursor)
+       == NGX_AGAIN
+       && ngx_mcp_topic_wanted(&zone, &endpoint, NULL, &t.uri, &cursor)
+          == NGX_DECLINED, "which begins again, and finds none");
+    ok(env_topic_next_one(&zone, env_caller(a), topic, 1, &after, buf, &len,
+                          &missed) == NGX_AGAIN, "one waits again");
 
     rc = ngx_mcp_outbox_send(&zone, &post);
     ok(rc == NGX_AGAIN, "not all are examined in one turn");
@@ -5553,10 +5583,10 @@ topic_tests(void)
                               &missed)
            == NGX_OK) { /* void */ }
 
-    ok(ngx_mcp_topic_wanted(&zone, &endpoint, NULL, &t.uri) == NGX_OK,
+    ok(topic_wanted(&endpoint, NULL, &t.uri) == NGX_OK,
        "wanted by who waits");
     ngx_mcp_topic_unwatch(&zone, ref);
-    ok(ngx_mcp_topic_wanted(&zone, &endpoint, NULL, &t.uri) == NGX_DECLINED,
+    ok(topic_wanted(&endpoint, NULL, &t.uri) == NGX_DECLINED,
        "for as long");
     ok(ngx_mcp_topic_find(&zone, env_caller(a), &t, &ref) == NGX_OK, "found");
     t = topic("u:none");
@@ -5579,11 +5609,11 @@ topic_tests(void)
     other = env_str("u:e");
     endpoint = env_str("e");
     tenant = env_str("t");
-    ok(ngx_mcp_topic_wanted(&zone, &endpoint, NULL, &uri) == NGX_OK
-       && ngx_mcp_topic_wanted(&zone, &endpoint, &tenant, &uri) == NGX_OK
-       && ngx_mcp_topic_wanted(&zone, &endpoint, &endpoint, &uri)
+    ok(topic_wanted(&endpoint, NULL, &uri) == NGX_OK
+       && topic_wanted(&endpoint, &tenant, &uri) == NGX_OK
+       && topic_wanted(&endpoint, &endpoint, &uri)
           == NGX_DECLINED
-       && ngx_mcp_topic_wanted(&zone, &endpoint, NULL, &other)
+       && topic_wanted(&endpoint, NULL, &other)
           == NGX_DECLINED, "who is subscribed to is wanted");
     is(topics_of(a), "u:b ", "as all do, unless subscribed to");
     ngx_mcp_session_unsubscribe(&zone, a, &uri);
