@@ -562,43 +562,38 @@ ngx_int_t
 ngx_mcp_topic_sweep_locked(ngx_mcp_zone_t *zone)
 {
     uint32_t             n;
-    ngx_uint_t           i;
+    ngx_uint_t           i, announced;
     ngx_mcp_group_sh_t  *g;
     ngx_mcp_topic_sh_t  *t;
 
-    for (i = 0; i < NGX_MCP_TOPIC_SWEEP; i++) {
-        n = zone->root->dirty.head;
+    n = zone->root->dirty.head;
+    announced = 0;
 
-        if (n == 0) {
-            break;
-        }
-
+    for (i = 0; n && i < NGX_MCP_TOPIC_SWEEP; i++) {
         g = ngx_mcp_block(zone, n);
+        n = g->announce.next;
+
         ngx_mcp_topic_announce_locked(zone, g);
         ngx_mcp_step_locked(zone);
 
-        if (g->dirty) {
+        /* for some groups, it may be too early */
 
-            /*
-             * It is too early to notify this group's clients.  The groups
-             * behind it in the list were changed later, and wait for it.
-             */
-
-            break;
-        }
+        announced |= !g->dirty;
     }
+
+    announced &= (n != 0);
 
     for (i = 0; i < NGX_MCP_TOPIC_SWEEP; i++) {
         n = zone->root->topics.head;
 
         if (n == 0) {
-            return NGX_OK;
+            break;
         }
 
         t = ngx_mcp_block(zone, n);
 
         if (t->used + NGX_MCP_TOPIC_IDLE > ngx_current_msec) {
-            return NGX_OK;
+            break;
         }
 
         if (t->subscribers) {
@@ -611,7 +606,7 @@ ngx_mcp_topic_sweep_locked(ngx_mcp_zone_t *zone)
         ngx_mcp_step_locked(zone);
     }
 
-    return NGX_AGAIN;
+    return (announced || i == NGX_MCP_TOPIC_SWEEP) ? NGX_AGAIN : NGX_OK;
 }
 
 

@@ -3638,6 +3638,9 @@ full_tests(void)
 
 #define MANY  600
 
+/* number of tenants whose topics change at once */
+#define ANNOUNCED  40
+
 
 /* sends a text with an id to all */
 
@@ -5365,6 +5368,56 @@ share_lease_tests(void)
 }
 
 
+/* when clients are notified of changed topics */
+
+static void
+announce_tests(void)
+{
+    char              name[16];
+    ngx_uint_t        i, told;
+    ngx_mcp_stream_t  st[ANNOUNCED];
+
+    start(ZONE_SIZE);
+
+    for (i = 0; i < ANNOUNCED; i++) {
+        snprintf(name, sizeof(name), "t%u", (unsigned) i);
+        env_stream_open(&zone, session("e", name), 0, NULL, 0, 1, &st[i]);
+    }
+
+    ok(add("e", NULL, "u:a", "1") == ANNOUNCED
+       && add("e", NULL, "u:b", "2") == ANNOUNCED, "topics of many tenants");
+
+    for (i = 0, told = 0; i < ANNOUNCED; i++) {
+        told += (take(&st[i])[0] == '{');
+    }
+
+    ok(told == ANNOUNCED, "all are told of the first");
+
+    env_time(ngx_current_msec + 1001);
+    while (ngx_mcp_worker_sweep(&zone) == NGX_AGAIN) { /* void */ }
+
+    for (i = 0, told = 0; i < ANNOUNCED; i++) {
+        told += (take(&st[i])[0] == '{');
+    }
+
+    ok(told == ANNOUNCED, "of the second a second later, all %u",
+       (unsigned) told);
+
+    env_time(ngx_current_msec + NGX_MCP_TOPIC_IDLE);
+    ok(add("e", "t0", "u:a", "3") == 1 && add("e", "t0", "u:c", "4") == 1
+       && add("e", "t0", "u:d", "5") == 1, "one has new ones");
+    ok(take(&st[0])[0] == '{', "which is told of the first");
+
+    env_time(ngx_current_msec + 2);
+    while (ngx_mcp_worker_sweep(&zone) == NGX_AGAIN) { /* void */ }
+    (void) ngx_mcp_worker_sweep(&zone);
+    ok(take(&st[1])[0] == '{', "another, that lost its own, is told of that");
+    ok(take(&st[0])[0] == 'a', "before the first is told of more");
+
+    stop("announce");
+}
+
+
 static void
 topic_tests(void)
 {
@@ -6122,6 +6175,7 @@ main(void)
     journal_tests();
     topic_tests();
     topic_list_tests();
+    announce_tests();
     share_tests();
     share_again_tests();
     share_own_tests();
