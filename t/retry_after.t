@@ -22,6 +22,8 @@ my $legacy = Mcp::Upstream->new(Mcp::Upstream::mcp(
     GET => sub { return $busy },
 ));
 
+my $feed = Mcp::Upstream->new(sub { return $busy });
+
 my $listen = Mcp::Upstream::modern(
     capabilities => { resources => { subscribe => JSON::PP::true } });
 my $modern = Mcp::Upstream->new(sub {
@@ -33,7 +35,7 @@ my $modern = Mcp::Upstream->new(sub {
     return $listen->($r);
 });
 
-my $t = Mcp::Test->new(vars => { LEGACY => $legacy->port,
+my $t = Mcp::Test->new(vars => { LEGACY => $legacy->port, FEED => $feed->port,
                                  MODERN => $modern->port }, workers => 2,
                        conf => <<'EOT');
 mcp_zone zone=main:8m;
@@ -52,13 +54,27 @@ server {
         mcp_upstream up /_modern protocol=modern;
     }
 
+    location = /feed {
+        mcp_endpoint zone=main;
+        mcp_tenant $http_x_tenant;
+        mcp_events /_feed/$mcp_tenant;
+    }
+
+    location /_feed { internal; proxy_pass http://127.0.0.1:%%FEED%%/; }
     location = /_legacy { internal; proxy_pass http://127.0.0.1:%%LEGACY%%/; }
     location = /_modern { internal; proxy_pass http://127.0.0.1:%%MODERN%%/; }
 }
 EOT
 
 sub gets { scalar $legacy->requests(sub { $_[0]{method} eq 'GET' }) }
+sub feeds { scalar $feed->requests }
 sub listens { scalar $modern->calls('subscriptions/listen') }
+
+
+# a feed on demand of a tenant
+
+my @fed = $t->session(path => '/feed', headers => { 'X-Tenant' => 't' });
+ok((wait_for { feeds() }), 'a feed was asked for');
 
 
 # the last subscriber leaves, and another one comes
@@ -86,6 +102,20 @@ $clock->pass($t, 50);
 is(gets(), 1, 'nor within a minute');
 $clock->pass($t, 15);
 ok((wait_for { gets() == 2 }), 'but after it');
+
+
+# a reload
+
+ok((wait_for { feeds() == 2 }), 'the feed was asked for again');
+ok($t->reload, 'reload');
+push @fed, $t->session(path => '/feed', headers => { 'X-Tenant' => 't' });
+unlike($t->log, qr/is not connected after/, 'a session need not wait');
+$clock->pass($t, 40);
+is(gets(), 2, 'the pause of the stream goes on in the new workers');
+is(feeds(), 2, 'so does that of the feed');
+$clock->pass($t, 25);
+ok((wait_for { gets() == 3 }), 'both streams are');
+ok((wait_for { feeds() == 3 }), 'asked for after it');
 
 
 # a stream that is to replace another one

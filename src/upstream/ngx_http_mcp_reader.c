@@ -213,6 +213,7 @@ ngx_http_mcp_reader_claim(ngx_http_mcp_reader_kind_t *kind,
 
     reader->noted_serial = (serial == NGX_ERROR) ? 0 : serial;
     reader->serial = reader->noted_serial;
+    reader->not_before = left.pause;
 
     ngx_http_mcp_reader_set_id(reader, &left.id);
 
@@ -281,6 +282,10 @@ ngx_http_mcp_reader_open(ngx_http_mcp_reader_t *reader)
     /* starts in a later event: the caller may be in a handler of a request */
 
     pause = ngx_http_mcp_reader_pause(reader, 0);
+
+    if (pause && reader->leased) {
+        (void) ngx_mcp_lease_failed(reader->upstream->zone, &reader->lease);
+    }
 
     ngx_add_timer(&reader->retry, pause);
 
@@ -789,6 +794,11 @@ ngx_http_mcp_reader_done(ngx_http_mcp_upstream_request_t *ureq,
 
         reader->not_before = ngx_current_msec + 1000 * after
                              + ngx_random() % NGX_HTTP_MCP_BACKOFF;
+
+        if (reader->leased && !reader->up) {
+            ngx_mcp_lease_pause(reader->upstream->zone, &reader->lease,
+                                reader->not_before);
+        }
     }
 
     sse = ngx_http_mcp_reader_sse(reader);

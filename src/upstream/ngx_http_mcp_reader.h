@@ -215,7 +215,9 @@ struct ngx_http_mcp_reader_s {
                                                    has */
     ngx_http_mcp_backoff_t       backoff;
     ngx_msec_t                   not_before;  /* the end of the pause that a
-                                                 Retry-After asked for */
+                                                 Retry-After asked for; the
+                                                 next worker has it from the
+                                                 lease */
     ngx_uint_t                   conflicts; /* number of conflicts in a row */
     ngx_msec_t                   since;     /* time at which the stream
                                                opened */

@@ -293,6 +293,7 @@ ngx_mcp_lease_claim(ngx_mcp_zone_t *zone, ngx_str_t *key, ngx_pool_t *pool,
     l->rec.flags &= ~NGX_MCP_LEASE_FAILED;
     l->last = ngx_current_msec;
 
+    left->pause = (ngx_msec_t) l->pause;
     left->overlap = (l->previous.nonce != 0);
     lease->ref = ngx_mcp_ref(zone, l);
     lease->fence = r->fence;
@@ -774,6 +775,26 @@ ngx_mcp_lease_note(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease,
     ngx_mcp_zone_unlock(zone);
 
     return r ? NGX_OK : NGX_DECLINED;
+}
+
+
+void
+ngx_mcp_lease_pause(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease,
+    ngx_msec_t until)
+{
+    ngx_mcp_lease_sh_t   *l;
+    ngx_mcp_reader_sh_t  *r;
+
+    ngx_mcp_zone_lock(zone);
+
+    r = ngx_mcp_lease_reader_locked(zone, lease, &l);
+
+    if (r && r == &l->holder) {
+        ngx_mcp_touch(zone, &l->pause);
+        l->pause = until;
+    }
+
+    ngx_mcp_zone_unlock(zone);
 }
 
 

@@ -88,6 +88,8 @@ typedef struct {
 typedef struct {
     ngx_str_t               id;           /* last event id */
     ngx_str_t               note;
+    ngx_msec_t              pause;        /* time of ngx_mcp_lease_pause(), or
+                                             0 */
     ngx_uint_t              overlap;      /* the previous reader still reads */
 } ngx_mcp_lease_checkpoint_t;
 
@@ -181,6 +183,10 @@ ngx_int_t ngx_mcp_lease_drop(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease);
  */
 ngx_int_t ngx_mcp_lease_note(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease,
     ngx_str_t *note);
+
+/* tells the next holder not to connect before this ngx_current_msec */
+void ngx_mcp_lease_pause(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease,
+    ngx_msec_t until);
 
 /*
  * Has schema->lease() called with NGX_MCP_LEASE_SIGNALED in the worker that

@@ -74,6 +74,7 @@ typedef struct {
     uint64_t                until;        /* until then, equal texts of both
                                              readers are one event */
     uint64_t                since;        /* since when it has no holder */
+    uint64_t                pause;        /* ngx_mcp_lease_pause() */
     uint64_t                consumed;     /* number of events taken */
     uint64_t                last;         /* when an event was taken, or the
                                              holder claimed or connected */
