@@ -289,6 +289,28 @@ my $up = Mcp::Upstream->new(Mcp::Upstream::mcp(
                 '{"result":{"x":"' . 'x' x $r->{json}{params}{size}
                 . '"},"jsonrpc":"2.0","id":"behind"}'];
     },
+    'sized/none' => sub {
+        my ($r) = @_;
+        return [http => 200, { 'Content-Type' => 'application/json' },
+                '{"result":{"x":"' . 'x' x $r->{json}{params}{size}
+                . '"},"jsonrpc":"2.0"}'];
+    },
+    'sized/split' => sub {
+        my ($r) = @_;
+        my $id = $r->{json}{id};
+        my $got = $r->{json}{params}{other} ? 'x' . substr $id, 1 : $id;
+        my $text = sprintf '{"id":"%s","jsonrpc":"2.0","result":{"x":"%s"}}',
+                   $got, 'x' x $r->{json}{params}{size};
+
+        # the id ends in another piece than the one in which it begins
+
+        return ([bytes => sprintf "HTTP/1.1 200 OK\r\nContent-Type: "
+                                  . "application/json\r\nContent-Length: %d"
+                                  . "\r\n\r\n%s", length $text,
+                                  substr $text, 0, 10],
+                [until => "split $got"],
+                [bytes => substr $text, 10], [cut =>]);
+    },
     'sized/sse' => sub {
         my ($r) = @_;
         return ([sse => {}], [event => Mcp::Upstream::result($r, {
@@ -746,6 +768,50 @@ for (['application/json', 300_000], ['text/event-stream', 300_000],
        "$accept, $size: a large answer with another id at its end is none");
     like(join("\n", log_since($from)),
          qr/answered with id "behind" instead of with id \d/, 'says the log');
+    $s->delete;
+}
+
+# an id that comes in two pieces
+
+for my $other (0, 1) {
+    $from = length $t->log;
+    $s = $t->session(accept => 'application/json');
+    $r = $s->post({ jsonrpc => '2.0', id => 'in-two-pieces',
+                    method => 'sized/split',
+                    params => { size => 300_000, other => $other } },
+                  stream => 1);
+
+    is($r->{status}, 200, 'the first piece has come');
+    $up->release('split ' . ($other ? 'xn' : 'in') . '-two-pieces');
+
+    my $body = $r->{reader}->slurp(30);
+    my $m = json_decode(defined $body ? $r->{reader}{out} : '');
+
+    if ($other) {
+        ok($r->{reader}{cut}, 'a large answer whose other id is split is none');
+        like(join("\n", log_since($from)),
+             qr/answered with id "xn-two-pieces" instead of/, 'says the log');
+
+    } else {
+        is($m && $m->{id}, 'in-two-pieces', 'a large answer whose id is split');
+        is(length $m->{result}{x}, 300_000, 'is whole');
+    }
+
+    $s->delete;
+}
+
+# no id
+
+for my $accept ('application/json', 'text/event-stream') {
+    $from = length $t->log;
+    $s = $t->session(accept => $accept);
+    $r = $s->post($s->message('sized/none', { size => 300_000 }));
+
+    ok($accept =~ /json/ ? $r->{truncated}
+                         : $r->{json}{error}{code} == -32603,
+       "$accept: a large answer without an id is none");
+    like(join("\n", log_since($from)), qr/answered without an id instead of/,
+         'says the log');
     $s->delete;
 }
 

@@ -34,6 +34,9 @@
 /* ms to wait for an upstream whose answer does not matter to the client */
 #define NGX_HTTP_MCP_SYNC_TIMEOUT  2000
 
+/* bytes of the raw id of an answer in pieces that are compared: all escaped */
+#define NGX_HTTP_MCP_ID_ROOM  (6 * NGX_MCP_ID_MAX)
+
 
 /* a call that an upstream answers */
 
@@ -57,8 +60,12 @@ typedef struct {
 
     size_t                    seen;       /* bytes of all pieces that came so
                                              far */
-    ngx_uint_t                unmatched;  /* the answer in pieces has another id
-                                             than the request */
+    u_char                   *id;         /* room for the id of the answer in
+                                             pieces; or NULL */
+    ngx_uint_t                matched;    /* the answer in pieces has the id of
+                                             the request */
+    ngx_uint_t                unmatched;  /* the answer in pieces has another
+                                             id, or none */
 
     ngx_http_mcp_exchange_t  *answer;     /* exchange whose headers the response
                                              gets; NULL: the last exchange */
@@ -109,7 +116,7 @@ static ngx_int_t ngx_http_mcp_forward_adapt(ngx_http_mcp_call_t *call,
     ngx_http_mcp_reply_t *reply);
 static ngx_int_t ngx_http_mcp_forward_piece(
     ngx_http_mcp_upstream_request_t *ureq, ngx_chain_t *in, ngx_uint_t last);
-static ngx_uint_t ngx_http_mcp_forward_unmatched(ngx_http_mcp_call_t *call,
+static ngx_int_t ngx_http_mcp_forward_match(ngx_http_mcp_call_t *call,
     ngx_buf_t *b);
 static ngx_uint_t ngx_http_mcp_forward_passes(ngx_http_mcp_call_t *call);
 static ngx_int_t ngx_http_mcp_forward_write(void *data, u_char *p,
@@ -851,7 +858,7 @@ ngx_http_mcp_forward_other_id(ngx_http_mcp_call_t *call, ngx_str_t *text,
             return;
         }
 
-        if (x->refusal.len
+        if (text && x->refusal.len
             && json->members[NGX_MCP_PATH_ERROR].type == NGX_MCP_JSON_OBJECT)
         {
             error = ngx_mcp_refusal_compose(call->r->pool, &call->message->id,
@@ -1095,8 +1102,10 @@ ngx_http_mcp_forward_piece(ngx_http_mcp_upstream_request_t *ureq,
     call = ureq->data;
     forward = call->data;
 
-    if (in && !forward->unmatched) {
-        forward->unmatched = ngx_http_mcp_forward_unmatched(call, in->buf);
+    if (!forward->unmatched
+        && ngx_http_mcp_forward_match(call, in ? in->buf : NULL) != NGX_OK)
+    {
+        return NGX_ERROR;
     }
 
     if (call->state != NGX_HTTP_MCP_CALL_RUNNING || forward->unmatched
@@ -1157,15 +1166,16 @@ ngx_http_mcp_forward_piece(ngx_http_mcp_upstream_request_t *ureq,
 
 
 /*
- * Returns whether the next piece, in b, has another id than the request.  An id
- * that is split between two pieces is not checked.  "1" and 1.0 are accepted in
- * place of 1, as clients may accept them.
+ * Takes the id from the next piece, in b, or notes the end of the answer if b
+ * is NULL; an id that has come whole is compared with that of the request.  "1"
+ * and 1.0 are accepted in place of 1, as clients may accept them.  NGX_OK or
+ * NGX_ERROR.
  */
 
-static ngx_uint_t
-ngx_http_mcp_forward_unmatched(ngx_http_mcp_call_t *call, ngx_buf_t *b)
+static ngx_int_t
+ngx_http_mcp_forward_match(ngx_http_mcp_call_t *call, ngx_buf_t *b)
 {
-    size_t                   before;
+    size_t                   before, from, to, len;
     ngx_str_t                id, value, *own;
     ngx_mcp_span_t          *span;
     ngx_http_mcp_forward_t  *forward;
@@ -1174,26 +1184,57 @@ ngx_http_mcp_forward_unmatched(ngx_http_mcp_call_t *call, ngx_buf_t *b)
     span = &forward->ureq.x->scan->members[NGX_MCP_PATH_ID];
 
     before = forward->seen;
-    forward->seen += b->last - b->pos;
+    forward->seen += b ? b->last - b->pos : 0;
 
-    if ((span->type != NGX_MCP_JSON_STRING && span->type != NGX_MCP_JSON_NUMBER)
-        || span->end <= span->start
-        || span->start < before || span->end >= forward->seen)
-    {
-        return 0;
+    if (forward->matched) {
+        return NGX_OK;
     }
 
-    id.data = b->pos + (span->start - before);
-    id.len = span->end - span->start;
+    ngx_str_null(&id);
+
+    if ((span->type == NGX_MCP_JSON_STRING || span->type == NGX_MCP_JSON_NUMBER)
+        && span->start < forward->seen)
+    {
+        if (forward->id == NULL) {
+            forward->id = ngx_pnalloc(call->r->pool, NGX_HTTP_MCP_ID_ROOM);
+            if (forward->id == NULL) {
+                return NGX_ERROR;
+            }
+        }
+
+        /* the end of a value that has not come whole is its start */
+
+        len = (span->end > span->start) ? span->end - span->start
+                                        : NGX_HTTP_MCP_ID_ROOM;
+
+        from = ngx_max(span->start, before);
+        to = span->start + ngx_min(len, NGX_HTTP_MCP_ID_ROOM);
+        to = ngx_min(to, forward->seen);
+
+        if (from < to) {
+            ngx_memcpy(forward->id + (from - span->start),
+                       b->pos + (from - before), to - from);
+        }
+
+        if (span->end > span->start && span->end <= forward->seen) {
+            id.data = forward->id;
+            id.len = ngx_min(len, NGX_HTTP_MCP_ID_ROOM);
+        }
+    }
+
+    if (id.len == 0 && b) {
+        return NGX_OK;
+    }
 
     own = forward->ureq.sent_id.len ? &forward->ureq.sent_id
                                     : &call->message->id;
 
     if (ngx_mcp_json_same_id(&id, own)) {
-        return 0;
+        forward->matched = 1;
+        return NGX_OK;
     }
 
-    if (own->data[0] != '"') {
+    if (id.len && own->len && own->data[0] != '"') {
         value = id;
 
         if (span->type == NGX_MCP_JSON_STRING) {
@@ -1205,13 +1246,16 @@ ngx_http_mcp_forward_unmatched(ngx_http_mcp_call_t *call, ngx_buf_t *b)
             && ngx_memcmp(value.data, own->data, own->len) == 0
             && (value.len == own->len || value.data[own->len] == '.'))
         {
-            return 0;
+            forward->matched = 1;
+            return NGX_OK;
         }
     }
 
+    forward->unmatched = 1;
+
     ngx_http_mcp_forward_other_id(call, NULL, &id);
 
-    return 1;
+    return NGX_OK;
 }
 
 
