@@ -389,6 +389,27 @@ ok($f->wait_open('/sse', 0), 'what is configured no more is not read');
 is($f->info('/new/..')->{open}, 0, 'tenants without sessions want nothing');
 
 
+# a reload that fails does not make nginx wait for its workers when it quits
+
+my $quits = Mcp::Test->new(vars => { FEED => $f->port }, conf => <<'EOF');
+mcp_zone zone=main:1m;
+
+server {
+    %%LISTEN%%
+
+    location = /mcp { mcp_endpoint zone=main; mcp_events /_quits; }
+    location = /_quits { internal; proxy_pass http://127.0.0.1:%%FEED%%; }
+}
+EOF
+
+$quits->allow_log(qr/bind\(\)|\[emerg\]/);
+$f->wait_open('/_quits');
+$quits->hup(conf => $quits->{conf}
+            . 'server { listen 127.0.0.1:' . $f->port . '; }');
+ok((wait_for { $quits->log =~ /still could not bind/ }), 'a reload fails');
+ok($quits->stop('QUIT', 2), 'nginx quits without delay');
+
+
 # configurations
 
 my $c = Mcp::Test->new(conf => '', start => 0);

@@ -225,6 +225,8 @@ ngx_http_mcp_state_init_module(ngx_cycle_t *cycle)
 
     for (i = 0; i < mmcf->zones.nelts; i++) {
 
+        ngx_mcp_zone_current(&zones[i]->zone);
+
         zones[i]->state.fd = NGX_INVALID_FILE;
 
         if (zones[i]->state.name.len == 0) {

@@ -284,6 +284,7 @@ ngx_mcp_zone_clear(ngx_mcp_zone_t *zone, size_t size, ngx_uint_t workers)
     ngx_mcp_journal_commit_locked(zone);
 
     sh->epoch = 1;
+    sh->current = 1;
     zone->epoch = 1;
 
     ngx_mcp_barrier();
@@ -529,10 +530,17 @@ ngx_mcp_zone_unlock(ngx_mcp_zone_t *zone)
 }
 
 
+void
+ngx_mcp_zone_current(ngx_mcp_zone_t *zone)
+{
+    zone->sh->current = zone->epoch;
+}
+
+
 ngx_uint_t
 ngx_mcp_zone_reloaded(ngx_mcp_zone_t *zone)
 {
-    return zone->sh->epoch > zone->epoch;
+    return zone->sh->current > zone->epoch;
 }
 
 

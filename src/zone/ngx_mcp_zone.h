@@ -253,9 +253,12 @@ size_t ngx_mcp_zone_min_size(ngx_uint_t workers);
 void ngx_mcp_zone_lock(ngx_mcp_zone_t *zone);
 void ngx_mcp_zone_unlock(ngx_mcp_zone_t *zone);
 
+/* notes that nginx uses the configuration: its reload cannot fail any more */
+void ngx_mcp_zone_current(ngx_mcp_zone_t *zone);
+
 /*
- * Returns whether nginx has read a newer configuration.  Its workers may begin
- * later, or never if the reload failed.
+ * Returns whether nginx uses a newer configuration, whose workers may begin
+ * later.
  */
 ngx_uint_t ngx_mcp_zone_reloaded(ngx_mcp_zone_t *zone);
 

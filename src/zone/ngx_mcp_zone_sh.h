@@ -220,6 +220,8 @@ struct ngx_mcp_zone_sh_s {
     uint32_t                used[NGX_MCP_TYPES];  /* number of blocks by type */
 
     ngx_atomic_t            epoch;        /* last epoch that was given */
+    ngx_atomic_t            current;      /* epoch of the configuration that
+                                             was put into use last */
 
     ngx_mcp_list_sh_t       leases;       /* oldest first */
     ngx_mcp_list_sh_t       news;         /* leases, by their last change */
