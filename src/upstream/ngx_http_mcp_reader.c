@@ -27,6 +27,12 @@
  */
 #define NGX_HTTP_MCP_READER_OVERLAP   1000
 
+/*
+ * ms; so long the next worker keeps a pause that was asked for with
+ * Retry-After, as a reload may have changed the backend
+ */
+#define NGX_HTTP_MCP_READER_PAUSE     60000
+
 /* ms; first pause after a conflict, as the other stream may end soon */
 #define NGX_HTTP_MCP_READER_CONFLICT  50
 
@@ -213,7 +219,8 @@ ngx_http_mcp_reader_claim(ngx_http_mcp_reader_kind_t *kind,
 
     reader->noted_serial = (serial == NGX_ERROR) ? 0 : serial;
     reader->serial = reader->noted_serial;
-    reader->not_before = left.pause;
+    reader->not_before = ngx_min(left.pause, ngx_current_msec
+                                             + NGX_HTTP_MCP_READER_PAUSE);
 
     ngx_http_mcp_reader_set_id(reader, &left.id);
 
