@@ -18,25 +18,26 @@ growth_row() {
 # as many streams as descriptors
 
 want() {
-    want_among 18000
-    want_among "$streams"
+    want_among 10000 9000
+    want_among 100000 18000
+    want_among 100000 "$streams"
 }
 
 
-# want_among STREAMS
+# want_among SESSIONS STREAMS
 
 want_among() {
-    local what a b listen=reuseport workers=$(($1 / 18001 + 1))
+    local what a b listen=reuseport workers=$(($2 / 18001 + 1))
     local conf="mcp_session_bind \$http_x_user;
                 mcp_capabilities resources logging; mcp_topic_limit 400000;"
 
-    start "want-$1" $workers <<< "$(mcp 1500m "$conf" "$conf")"
+    start "want-$1-$2" $workers <<< "$(mcp 1500m "$conf" "$conf")"
 
     # shellcheck disable=SC2086
-    $same "$load" -p "$port" $work want 100000 "$1" "$rounds" > "$dir/wanted"
+    $same "$load" -p "$port" $work want "$1" "$2" "$rounds" > "$dir/wanted"
     stop "$master"
 
-    row "of 100000 sessions | 100, streams open" "$1" 100 "" "" ""
+    row "of $1 sessions | 100, streams open" "$2" 100 "" "" ""
     row "    of so many workers" "$workers" "$workers" "" "" ""
 
     for what in session identity uri topic; do
@@ -46,16 +47,50 @@ want_among() {
 }
 
 
+sessions() {
+    sessions_among 10000 sessions mcp_session_bind identity
+    sessions_among 100000 sessions mcp_session_bind identity
+}
+
+
 tenants() {
-    local a b n=10000
+    sessions_among 10000 tenants mcp_tenant tenant_id
+}
 
-    start tenants 1 <<< "$(mcp 256m "mcp_tenant \$http_x_user;" \
-                           "mcp_tenant \$http_x_user;")"
+
+# sessions_among NUMBER OF DIRECTIVE MEMBER: sessions with a value of their own
+# for the directive, by which the member selects one for an event
+
+sessions_among() {
+    local up what a b
+    local conf="$3 \$http_x_user; mcp_capabilities tools resources logging;
+                mcp_topic_limit 400000; mcp_upstream up /_up protocol=rpc;
+                mcp_list_cache on key=all max=4096 kinds=tools,resources;"
+
+    start answers 1 10 <<< "$(answers)"
+    up=$master
+
+    start "$2-$1" 1 << END
+        upstream up { server 127.0.0.1:$((port + 1)); keepalive 64; }
+        proxy_set_header X-Id \$mcp_request_id;
+        proxy_set_header X-Method \$mcp_method;
+        $(mcp 1500m "$conf" "$conf" \
+              "location = /_up { internal; proxy_pass http://up/rpc; }")
+END
     # shellcheck disable=SC2086
-    read -r a b < <($same "$load" -p "$port" $work tenants "$n" "$rounds")
+    $same "$load" -p "$port" $work sessions "$1" "$rounds" "$4" > "$dir/among"
     stop "$master"
+    stop "$up"
 
-    growth_row "event for all of $n tenants | of 100, us" "$a" "$b"
+    row "of $1 $2 | 100, us" "" "" "" "" ""
+
+    for what in "event for all" "event for one" initialize \
+        "a GET stream opens" "it closes" "subscriptions/listen begins" \
+        "it ends" DELETE ping "tools/call, rpc" "tools/list, cached" \
+        "resources/list, a topic"
+    do
+        ! read -r a b || growth_row "    $what" "$a" "$b"
+    done < "$dir/among"
 }
 
 

@@ -137,11 +137,12 @@ request() {
 
 
 # modern FILE PATH METHOD PARAMS [HEADER]: a request of revision 2026-07-28,
-# with further members of params
+# with further members of params, of a client with capabilities $declared
 
 modern() {
-    local name body meta='"io.modelcontextprotocol/clientCapabilities":{},'
+    local name body meta='"io.modelcontextprotocol/clientCapabilities":'
 
+    meta+=${declared:-"{}"},
     meta+='"io.modelcontextprotocol/clientInfo":{"name":"load","version":"1"},'
     meta+='"io.modelcontextprotocol/protocolVersion":"2026-07-28"'
     body='{"jsonrpc":"2.0","id":@@@@,"method":"'$3'","params":{'$4
@@ -188,6 +189,7 @@ tools_list() {
 
 list=$(tools_list 20)
 none=$(tools_list 0)
+resources=${none/tools/resources}
 ok='{"jsonrpc":"2.0","id":1,"result":{}}'
 tools='{"jsonrpc":"2.0","id":1,"method":"tools/list"}'
 tool='{"jsonrpc":"2.0","id":$id,"result":{"content":[{"type":"text","text":'

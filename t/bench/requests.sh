@@ -33,6 +33,7 @@ answers() {
     public=${list/'"result":{'/'"result":{'$public}
     discovered='{"jsonrpc":"2.0","id":'"\$id"',"result":{'$discovered'}}'
 
+    : > "$dir/nobody"
     cat << END
         map \$http_x_id \$id { '' '"nginx-mcp"'; default \$http_x_id; }
         map \$http_x_method \$initialized {
@@ -52,7 +53,24 @@ answers() {
             location = /json { return 200 '$tool'; }
             location = /rpc {
                 if (\$http_x_method = tools/call) { return 200 '$tool'; }
+                if (\$http_x_method = resources/list) {
+                    return 200 '${resources/:1,/:\$id,}';
+                }
                 return 200 '${list/:1,/:\$id,}';
+            }
+            location = /slow {
+                if (\$http_x_method != tools/call) {
+                    return 200 '${list/:1,/:\$id,}';
+                }
+                auth_basic slow;
+                auth_basic_user_file $dir/nobody;
+                auth_delay 1h;
+            }
+            location = /input {
+                default_type text/event-stream;
+                root $dir/files;
+                error_page 405 =200 \$uri;
+                limit_rate 1000;
             }
             location = /sse {
                 default_type text/event-stream;
@@ -62,6 +80,7 @@ answers() {
                 if (\$http_x_method = tools/call) {
                     rewrite ^/mcp(.*) \$1 last;
                 }
+                if (\$request_method = GET) { return 405; }
                 if (\$initialized = '') { return 202; }
                 add_header Mcp-Session-Id 1;
                 return 200 \$initialized;

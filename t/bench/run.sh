@@ -16,8 +16,10 @@
 #     fan listen     an event to many streams, those of subscriptions/listen
 #     steady secure http2   at a steady rate: parked and held, these over TLS,
 #                    HTTP/2
-#     memory crowd   of a session with its stream; 100,000 of them
-#     want tenants   an event for one of many
+#     memory         of a session with its stream, a call, a topic, and others
+#     crowd          100,000 sessions with their streams
+#     want           an event for one of many
+#     sessions tenants   operations among many sessions, or tenants
 #     lists topics   lists of many entries
 #     subscribe waits   many subscriptions of a session, calls that wait
 #     payload        large answers of an upstream
@@ -111,8 +113,8 @@ for part in $each; do
     fi
 done
 
-for part in fan listen steady secure http2 memory crowd want tenants lists \
-    topics subscribe waits payload deaths locks others
+for part in fan listen steady secure http2 memory crowd want sessions tenants \
+    lists topics subscribe waits payload deaths locks others
 do
     if wanted "$part"; then
         $part

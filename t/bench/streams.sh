@@ -5,14 +5,14 @@
 # Sourced: open streams, what they need, and what they receive.
 
 
-# mcp SIZE [MAIN [FEW]]: a server with two endpoints, each with a zone and a
-# publish location, and further directives
+# mcp SIZE [MAIN [FEW [SERVER]]]: a server with two endpoints, each with a zone
+# and a publish location, and further directives of both and of the server
 
 mcp() {
     echo "mcp_zone zone=main:$1; mcp_zone zone=few:64m;
           server {
               listen 127.0.0.1:$port backlog=4096 ${listen:-};
-              $(over)
+              $(over) ${4:-}
               mcp_stream_heartbeat 0;
               allow 127.0.0.0/8;
               deny all;
@@ -162,57 +162,75 @@ steady_rows() {
 # bytes that the workers have of their own, and that are in use in the zone
 
 used() {
-    local pid sum=0 n
+    local pid
 
     for pid in $(workers_of "$master"); do
-        n=$(awk '/^Private_Dirty/ { print $2 }' "/proc/$pid/smaps_rollup")
-        sum=$((sum + n * 1024))
-    done
+        cat "/proc/$pid/smaps"
+    done | awk '
+        /^[0-9a-f]+-/ { shared = $2 ~ /s$/ }
+        /^Private_Dirty/ && !shared { sum += $2 * 1024 }
+        END { printf "%d ", sum }'
 
-    echo "$sum $(curl -s "http://127.0.0.1:$port/status" | tr -d ',:"' | awk '
+    curl -s "http://127.0.0.1:$port/status" | tr -d ',:"' | awk '
         $1 == "blocks" { all = $2 } $1 == "blocks_free" { free = $2 }
         $1 == "block_size_bytes" { size = $2 }
-        END { print (all - free) * size }')"
+        END { print (all - free) * size }'
+}
+
+
+# taken N ARGUMENTS: sets $mine and $zone to the bytes that each of N things has
+# in the workers and in the zone; the load with these arguments makes them
+
+taken() {
+    local n=$1 before input
+    shift
+
+    before=$(used)
+    mkfifo "$dir/fifo"
+    "$load" -p "$port" "$@" < "$dir/fifo" > "$dir/held" &
+    exec {input}> "$dir/fifo"
+    rm "$dir/fifo"
+
+    until grep -q ready "$dir/held"; do
+        kill -0 $!
+        sleep 0.1
+    done
+
+    sleep 2
+    # shellcheck disable=SC2046,SC2086
+    set -- $before $(used)
+    mine=$((($3 - $1) / n))
+    zone=$((($4 - $2) / n))
+    exec {input}>&-
 }
 
 
 memory() {
-    local name file park yard option over n=5000 before after input
+    memory_streams
+    memory_things
+}
+
+
+memory_streams() {
+    local name park yard option over n=5000 mine zone
 
     while read -r name park yard option over; do
-        file=${name/\//}
-        start "memory-$file" 2 <<< "$(mcp 64m "mcp_stream_park $park;")"
+        start "memory-${name/\//}" 2 <<< "$(mcp 64m "mcp_stream_park $park;")"
         session /mcp > /dev/null
-        before=$(used)
-
-        mkfifo "$dir/fifo-$file"
         # shellcheck disable=SC2086
-        "$load" -p "$port" ${option/_/ } hold "$n" 1 < "$dir/fifo-$file" \
-            > "$dir/hold-$file" &
-        exec {input}> "$dir/fifo-$file"
-
-        while ! grep -q ready "$dir/hold-$file"; do
-            sleep 0.1
-        done
-
-        sleep 2
-        after=$(used)
-        exec {input}>&-
+        taken "$n" ${option/_/ } hold "$n" 1
         stop "$master"
 
-        # shellcheck disable=SC2086
-        set -- $before $after
-        set -- "$@" $(((($3 - $1) + ($4 - $2)) / n))
-
         if [ "$yard" = - ]; then
-            row "session and its ${name/_/ } stream, B" "$5" "" "" "" ""
+            row "session and its ${name/_/ } stream, B" $((mine + zone)) \
+                "" "" "" ""
         else
-            row "session and its ${name/_/ } stream | yardstick, B" "$5" \
-                "$yard" "$(divide "$5" "$yard")" "" "<= 1"
+            row "session and its ${name/_/ } stream | yardstick, B" \
+                $((mine + zone)) "$yard" \
+                "$(divide $((mine + zone)) "$yard")" "" "<= 1"
         fi
 
-        row "    in the workers, in the zone" \
-            "$((($3 - $1) / n))" "$((($4 - $2) / n))" "" "" ""
+        row "    in the workers, in the zone" "$mine" "$zone" "" "" ""
     done << 'END'
 parked on 2048 --
 listening on 2048 -l
@@ -222,6 +240,97 @@ held_TLS off - -t ssl
 HTTP/2 on 11264 -2 http2
 HTTP/2_TLS on - -t_-2 ssl http2
 END
+}
+
+
+# each of so many things; a request makes one, and is kept open where the thing
+# ends with its request
+
+memory_things() {
+    local up name n how what conf id mine zone
+    local wait='{"jsonrpc":"2.0","id":@@@@,"method":"tools/call","params":'
+    local event='{"jsonrpc":"2.0","method":"notifications/message",'
+    local asks='{"elicitation":{}}'
+
+    wait+='{"name":"wait_for_event","arguments":{"topic":"this",'
+    wait+='"timeout_seconds":600}}}'
+    event+='"params":{"level":"info","data":"words of a usual size"}}'
+
+    mkdir -p "$dir/files"
+    {
+        printf 'data: {"jsonrpc":"2.0","id":"ask","method":'
+        printf '"elicitation/create","params":{"message":"Which city?",'
+        printf '"requestedSchema":{"type":"object","properties":'
+        printf '{"city":{"type":"string"}}}}}\n\n'
+        seq 10000 | sed 's|.*|: the tool waits|'
+    } > "$dir/files/input"
+
+    start answers 1 10 <<< "$(answers)"
+    up=$master
+
+    while IFS='|' read -r name n how what conf; do
+        start "thing-$what" 1 << END
+            upstream up { server 127.0.0.1:$((port + 1)); keepalive 64; }
+            proxy_set_header X-Id \$mcp_request_id;
+            proxy_set_header X-Method \$mcp_method;
+            $(mcp 128m "mcp_call_limit 5000; mcp_topic_limit 5000;
+                        mcp_subscription_limit 5000; mcp_stream_after 1h;
+                        mcp_builtin_tools wait_for_event; $conf" "" "
+                  location /_ { internal; proxy_pass http://up/; }
+                  location = /slow {
+                      proxy_pass http://up;
+                      proxy_http_version 1.1;
+                      proxy_set_header Connection '';
+                      proxy_set_header X-Method tools/call;
+                  }")
+END
+
+        id=$(session /mcp -HX-User:user)$'\r\nX-User: user'
+
+        case $what in
+        session) request "$dir/$what" /mcp "$initialize" "X-User: user-@@@@" ;;
+        subscription)
+            request "$dir/$what" /mcp '{"jsonrpc":"2.0","id":1,"method":
+                "resources/subscribe","params":{"uri":"memory://@@@@"}}' "$id"
+            ;;
+        topic) request "$dir/$what" /publish \
+            '{"topic":"topic-@@@@","text":"words of a usual size"}' ;;
+        event) request "$dir/$what" /publish "$event" ;;
+        repeated) request "$dir/$what" /publish "$event" \
+            "Idempotency-Key: @@@@" ;;
+        call) request "$dir/$what" /mcp "$call" "$id" ;;
+        proxy) request "$dir/$what" /slow "$call" ;;
+        wait) request "$dir/$what" /mcp "$wait" "$id" ;;
+        list) modern "$dir/$what" /mcp tools/list '' 'X-User: user-@@@@' ;;
+        input) declared=$asks modern "$dir/$what" /mcp tools/call "$weather" \
+            'X-User: user-@@@@' ;;
+        *) modern "$dir/$what" /mcp tools/call "$weather" \
+            'X-User: user-@@@@' ;;
+        esac
+
+        taken "$n" "$how" "$n" "$dir/$what"
+        stop "$master"
+        row "$name, B: worker | zone" "$mine" "$zone" "" "" ""
+    done << END
+a session|4000|each|session|
+and a tenant of its own|4000|each|session|mcp_tenant \$http_x_user;
+and an identity of its own|4000|each|session|mcp_session_bind \$http_x_user;
+a subscription|4000|each|subscription|
+a topic with an event|4000|each|topic|
+an event for all|200|each|event|
+an event with an id|200|each|repeated|
+a running call, rpc|4000|keep|call|mcp_upstream up /_slow protocol=rpc;
+a running proxy_pass|4000|keep|proxy|
+a wait_for_event|4000|keep|wait|
+20 tools for a tenant|1000|each|list|mcp_tenant \$http_x_user; \
+mcp_list_cache on max=4096; mcp_upstream up /_list protocol=rpc;
+an upstream session|2000|each|upstream|mcp_upstream up /_mcp/json \
+protocol=legacy listen=off;
+a call parked for input|1000|each|input|mcp_upstream up /_mcp/input \
+protocol=legacy listen=off;
+END
+
+    stop "$up"
 }
 
 

@@ -32,6 +32,20 @@ check(int good, const char *what, const char *text)
 }
 
 
+int
+hold(void)
+{
+    char  c;
+
+    printf("ready\n");
+    fflush(stdout);
+
+    while (read(0, &c, 1) > 0) { /* void */ }
+
+    return 0;
+}
+
+
 double
 now(void)
 {
@@ -434,7 +448,7 @@ stream_begin(conn_t *c, const char *request, int n)
 
 
 int
-listen_open(int source, const char *filter)
+listen_open(int source, const session_t *s, const char *filter)
 {
     int     n;
     char    text[2048], body[512];
@@ -450,12 +464,14 @@ listen_open(int source, const char *filter)
     c.fd = dial_over(source);
 
     n = snprintf(text, sizeof(text),
-                 "POST /mcp HTTP/1.1\r\nHost: localhost\r\n"
+                 "POST %s HTTP/1.1\r\nHost: localhost\r\n"
                  "Accept: application/json, text/event-stream\r\n"
                  "Content-Type: application/json\r\n"
                  "MCP-Protocol-Version: 2026-07-28\r\n"
                  "Mcp-Method: subscriptions/listen\r\n"
-                 "Content-Length: %zu\r\n\r\n%s", strlen(body), body);
+                 "X-User: %s\r\n"
+                 "Content-Length: %zu\r\n\r\n%s",
+                 s->path, s->user, strlen(body), body);
 
     stream_begin(&c, text, n);
 

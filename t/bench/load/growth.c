@@ -24,8 +24,15 @@ typedef struct {
     const char  *publish;
     session_t    session;                    /* the one that gets an event */
     conn_t       stream;
-    double      *us;
+    char         event[1024];                /* the request that sends it */
+    session_t    sessions[ROUND];            /* those of a round */
+    int          streams[ROUND];
 } side_t;
+
+
+/* one operation, the i-th of a round */
+
+typedef void (*operate_pt)(conn_t *c, side_t *side, int i);
 
 
 static side_t  sides[2] = {
@@ -96,13 +103,15 @@ crowd(const char *path, int first, int last, int streams)
  */
 
 static void
-event_send(conn_t *c, side_t *side, const char *request)
+event_send(conn_t *c, side_t *side, int i)
 {
     char      text[8192];
     size_t    got;
     ssize_t   n;
 
-    put(c->fd, request, strlen(request));
+    (void) i;
+
+    put(c->fd, side->event, strlen(side->event));
     got = 0;
 
     do {
@@ -121,35 +130,78 @@ event_send(conn_t *c, side_t *side, const char *request)
 }
 
 
-/* events for both sides in turn; prints the medians of each side */
+/*
+ * Runs the operations, one after the other and for both sides in turn; prints
+ * the medians of both sides for each.
+ */
 
 static void
-sides_measure(conn_t *c, char requests[2][1024], int rounds)
+sides_measure(conn_t *c, const operate_pt *operate, int n, int rounds)
 {
-    int      i, j, k;
-    double   spent;
+    int      i, j, k, op;
+    double   spent, *us;
 
-    for (i = 0; i < 2; i++) {
-        sides[i].us = calloc(rounds, sizeof(double));
-    }
+    us = calloc(n * 2 * rounds, sizeof(double));
 
     for (j = -1; j < rounds; j++) {
-        for (i = 0; i < 2; i++) {
+        for (i = 0; i < 2 * n; i++) {
+            op = i / 2;
             spent = workers_time();
 
             for (k = 0; k < ROUND; k++) {
-                event_send(c, &sides[i], requests[i]);
+                operate[op](c, &sides[i % 2], k);
             }
 
             if (j >= 0) {
-                sides[i].us[j] = (workers_time() - spent) / ROUND / 1e3;
+                us[i * rounds + j] = (workers_time() - spent) / ROUND / 1e3;
             }
         }
     }
 
-    printf("%.2f %.2f\n", median(sides[0].us, rounds),
-           median(sides[1].us, rounds));
+    for (i = 0; i < 2 * n; i += 2) {
+        printf("%.2f %.2f\n", median(us + i * rounds, rounds),
+               median(us + (i + 1) * rounds, rounds));
+    }
+
     fflush(stdout);
+    free(us);
+}
+
+
+/*
+ * Measures events for all or, if the member has a name, for whom it selects;
+ * without a value, it is the id of the session.
+ */
+
+static void
+events_measure(conn_t *c, const char *name, const char *value, int rounds)
+{
+    int         i;
+    char        event[512], member[128];
+    side_t     *side;
+
+    static const operate_pt  send[] = { event_send };
+
+    for (i = 0; i < 2; i++) {
+        side = &sides[i];
+        member[0] = '\0';
+
+        if (name) {
+            snprintf(member, sizeof(member), ",\"%s\":\"%s\"", name,
+                     value ? value : side->session.id);
+        }
+
+        snprintf(event, sizeof(event), "{%s%s}",
+                 name && strcmp(name, "topic") == 0
+                 ? "\"text\":\"words of a usual size\""
+                 : "\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\","
+                   "\"params\":{\"level\":\"info\","
+                   "\"data\":\"words of a usual size\"}", member);
+
+        publish_text(side->event, sizeof(side->event), side->publish, event);
+    }
+
+    sides_measure(c, send, 1, rounds);
 }
 
 
@@ -172,23 +224,13 @@ side_open(side_t *side, const char *user)
 }
 
 
-int
-growth_want(char **argv)
+/* the session of the events is made in the middle of the others */
+
+static void
+sides_open(int sessions, int streams)
 {
-    int        i, j, sessions, streams, rounds;
-    char       requests[2][1024], event[512];
-    conn_t     c;
-    side_t    *side;
-
-    static const char  message[] =
-        "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\","
-        "\"params\":{\"level\":\"info\",\"data\":\"words of a usual size\"}";
-
-    sessions = atoi(argv[0]);
-    streams = atoi(argv[1]);
-    rounds = atoi(argv[2]);
-
-    /* the session of the event is made in the middle of the others */
+    int      i;
+    side_t  *side;
 
     for (i = 0; i < 2; i++) {
         side = &sides[i];
@@ -198,44 +240,26 @@ growth_want(char **argv)
         crowd(side->path, sessions / 2, sessions, streams / 2);
 
         sessions = FEW;
-        streams = FEW;
+        streams = streams ? FEW : 0;
     }
+}
+
+
+int
+growth_want(char **argv)
+{
+    int     rounds;
+    conn_t  c;
+
+    sides_open(atoi(argv[0]), atoi(argv[1]));
+    rounds = atoi(argv[2]);
 
     dial_worker(&c, 1, workers[0]);
 
-    for (j = 0; j < 4; j++) {
-        for (i = 0; i < 2; i++) {
-            side = &sides[i];
-
-            switch (j) {
-
-            case 0:
-                snprintf(event, sizeof(event), "%s,\"session_id\":\"%s\"}",
-                         message, side->session.id);
-                break;
-
-            case 1:
-                snprintf(event, sizeof(event), "%s,\"identity\":\"this\"}",
-                         message);
-                break;
-
-            case 2:
-                snprintf(event, sizeof(event), "%s,\"uri\":"
-                         "\"memory://this\"}", message);
-                break;
-
-            default:
-                snprintf(event, sizeof(event), "{\"topic\":\"this\","
-                         "\"text\":\"words of a usual size\"}");
-                break;
-            }
-
-            publish_text(requests[i], sizeof(requests[i]), side->publish,
-                         event);
-        }
-
-        sides_measure(&c, requests, rounds);
-    }
+    events_measure(&c, "session_id", NULL, rounds);
+    events_measure(&c, "identity", "this", rounds);
+    events_measure(&c, "uri", "memory://this", rounds);
+    events_measure(&c, "topic", "this", rounds);
 
     fork_end();
 
@@ -243,42 +267,143 @@ growth_want(char **argv)
 }
 
 
-int
-growth_tenants(char **argv)
+static void
+session_begin(conn_t *c, side_t *side, int i)
 {
-    int        i, j, n, rounds;
-    char       requests[2][1024], user[32];
-    conn_t     c;
-    side_t    *side;
-    session_t  s;
+    static char  users[ROUND][16];
+
+    snprintf(users[i], sizeof(users[i]), "new-%d", i);
+    session_open(c, &side->sessions[i], side->path, users[i]);
+}
+
+
+static void
+session_end(conn_t *c, side_t *side, int i)
+{
+    int         n;
+    char        text[512];
+    session_t  *s;
+
+    s = &side->sessions[i];
+
+    n = snprintf(text, sizeof(text),
+                 "DELETE %s HTTP/1.1\r\nHost: localhost\r\n"
+                 "X-User: %s\r\nMcp-Session-Id: %s\r\n\r\n",
+                 s->path, s->user, s->id);
+
+    put(c->fd, text, n);
+    answer_wait(c);
+}
+
+
+static void
+ping(conn_t *c, side_t *side, int i)
+{
+    (void) i;
+
+    post(c, side->path, &side->session,
+         "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"ping\"}");
+}
+
+
+static void
+call(conn_t *c, side_t *side, int i)
+{
+    (void) i;
+
+    post(c, side->path, &side->session,
+         "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"tools/call\",\"params\":"
+         "{\"name\":\"weather\",\"arguments\":{\"city\":\"Berlin\"}}}");
+}
+
+
+static void
+tools(conn_t *c, side_t *side, int i)
+{
+    (void) i;
+
+    post(c, side->path, &side->session,
+         "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"tools/list\"}");
+}
+
+
+static void
+resources(conn_t *c, side_t *side, int i)
+{
+    (void) i;
+
+    post(c, side->path, &side->session,
+         "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"resources/list\"}");
+}
+
+
+static void
+stream_get(conn_t *c, side_t *side, int i)
+{
+    (void) c;
+
+    side->streams[i] = stream_open(1 + i % 100, &side->sessions[i]);
+}
+
+
+static void
+stream_listen(conn_t *c, side_t *side, int i)
+{
+    (void) c;
+
+    side->streams[i] = listen_open(1 + i % 100, &side->sessions[i],
+                                   "\"toolsListChanged\":true");
+}
+
+
+/* the worker has seen the end when it answers something else */
+
+static void
+stream_end(conn_t *c, side_t *side, int i)
+{
+    close(side->streams[i]);
+    get(c, "/pid");
+}
+
+
+/* "tenant_id": each tenant has a topic, and these are listed */
+
+int
+growth_sessions(char **argv)
+{
+    int      i, j, n, rounds, tenants;
+    char     event[128];
+    conn_t   c;
+
+    static const operate_pt  all[] = {
+        session_begin, stream_get, stream_end, stream_listen, stream_end,
+        session_end, ping, call, tools, resources
+    };
 
     n = atoi(argv[0]);
     rounds = atoi(argv[1]);
+    tenants = strcmp(argv[2], "tenant_id") == 0;
 
-    for (i = 0; i < 2; i++) {
-        side = &sides[i];
-        dial_worker(&c, 1, workers[0]);
+    sides_open(n, 0);
+    dial_worker(&c, 1, workers[0]);
 
+    for (i = 0; tenants && i < 2; i++) {
         for (j = 0; j < n; j++) {
-            snprintf(user, sizeof(user), "tenant-%d", j);
-            session_open(&c, &s, side->path, user);
-
-            if (j == n / 2) {
-                side_open(side, "this");
-            }
+            snprintf(event, sizeof(event),
+                     "{\"topic\":\"%d\",\"tenant_id\":\"user-%d\"}", j, j);
+            post(&c, sides[i].publish, NULL, event);
         }
 
-        close(c.fd);
-
-        publish_text(requests[i], sizeof(requests[i]), side->publish,
-                     "{\"jsonrpc\":\"2.0\",\"method\":"
-                     "\"notifications/message\",\"params\":{\"level\":"
-                     "\"info\",\"data\":\"words of a usual size\"}}");
         n = FEW;
     }
 
-    dial_worker(&c, 1, workers[0]);
-    sides_measure(&c, requests, rounds);
+    n = sizeof(all) / sizeof(all[0]);
+
+    events_measure(&c, NULL, NULL, rounds);
+    events_measure(&c, argv[2], "this", rounds);
+    sides_measure(&c, all, tenants ? n : n - 1, rounds);
+
+    fork_end();
 
     return 0;
 }

@@ -65,6 +65,8 @@ extern int  workers[64], nworkers;           /* process ids, of -w */
 
 void die(const char *what);
 void check(int good, const char *what, const char *text);
+int hold(void);                              /* says "ready", waits for the end
+                                                of the input; returns 0 */
 
 double now(void);                            /* microseconds */
 void pause_until(double us);
@@ -117,8 +119,8 @@ void session_open(conn_t *c, session_t *s, const char *path,
 void subscribe(conn_t *c, const session_t *s, const char *method,
     const char *uri);
 
-/* subscriptions/listen for this at /mcp, likewise */
-int listen_open(int source, const char *filter);
+/* subscriptions/listen for this, of the session's path and user, likewise */
+int listen_open(int source, const session_t *s, const char *filter);
 
 /* GET of the session's stream on a new connection, its header is read */
 int stream_open(int source, const session_t *s);
@@ -137,12 +139,14 @@ void fork_end(void);
 int requests_beside(char **argv);
 int requests_count(char **argv);
 int requests_fill(char **argv);
+int requests_each(char **argv);
+int requests_keep(char **argv);
 int streams_fan(char **argv);
 int streams_steady(char **argv);
 int streams_hold(char **argv);
 int streams_bare(char **argv);
 int growth_want(char **argv);
-int growth_tenants(char **argv);
+int growth_sessions(char **argv);
 int growth_subscribe(char **argv);
 int growth_wait(char **argv);
 int payload(char **argv);

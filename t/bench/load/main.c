@@ -33,6 +33,13 @@ static struct {
     { "fill", requests_fill, 2, "REQUESTS FILE\n"
       "    the same from many addresses" },
 
+    { "each", requests_each, 2, "REQUESTS FILE\n"
+      "    the same one by one, on a connection each; @@@@ is a number of the\n"
+      "    request; says \"ready\", waits for its input to end" },
+
+    { "keep", requests_keep, 2, "REQUESTS FILE\n"
+      "    the same at a time, without reading of answers" },
+
     { "fan", streams_fan, 2, "STREAMS ROUNDS\n"
       "    one event to all streams; prints for each round the ms from the\n"
       "    first byte of the publish to the last byte received, and the us\n"
@@ -54,9 +61,10 @@ static struct {
       "    one event for one session, identity, uri and topic of so many,\n"
       "    beside one of 100; prints four pairs of us of the workers" },
 
-    { "tenants", growth_tenants, 2, "TENANTS ROUNDS\n"
-      "    one event for so many tenants, of which one has a stream, beside\n"
-      "    100; prints us of the workers" },
+    { "sessions", growth_sessions, 3, "SESSIONS ROUNDS MEMBER\n"
+      "    operations among so many sessions, of which one has a stream,\n"
+      "    beside 100; MEMBER of an event selects this one: \"identity\" or\n"
+      "    \"tenant_id\"; prints pairs of us of the workers" },
 
     { "subscribe", growth_subscribe, 1, "ROUNDS\n"
       "    subscribe and unsubscribe when a session has 1, 100, 1000\n"

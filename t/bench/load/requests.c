@@ -158,3 +158,45 @@ requests_fill(char **argv)
 
     return 0;
 }
+
+
+/* requests with a number and a connection of their own, one by one */
+
+int
+requests_each(char **argv)
+{
+    int      i;
+    char    *text;
+    conn_t   c;
+
+    memset(&c, 0, sizeof(c));
+
+    for (i = 0; i < atoi(argv[0]); i++) {
+        text = file_read(argv[1], 1000 + i);
+        c.fd = dial(1);
+        put(c.fd, text, strlen(text));
+        answer_wait(&c);
+        close(c.fd);
+        free(text);
+    }
+
+    return hold();
+}
+
+
+/* the same at a time; answers are not read */
+
+int
+requests_keep(char **argv)
+{
+    int    i;
+    char  *text;
+
+    for (i = 0; i < atoi(argv[0]); i++) {
+        text = file_read(argv[1], 1000 + i);
+        put(dial(1), text, strlen(text));
+        free(text);
+    }
+
+    return hold();
+}

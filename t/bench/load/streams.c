@@ -22,7 +22,7 @@ streams_open(int count, int source, const char *filter)
 {
     int                  i;
     conn_t               c;
-    session_t            s;
+    session_t            s = { .path = "/mcp", .user = "" };
     struct epoll_event   ev;
 
     memset(&c, 0, sizeof(c));
@@ -34,7 +34,7 @@ streams_open(int count, int source, const char *filter)
         ev.events = EPOLLIN;
 
         if (listens) {
-            ev.data.fd = listen_open(source + i / 10000, filter);
+            ev.data.fd = listen_open(source + i / 10000, &s, filter);
 
         } else {
             session_open(&c, &s, "/mcp", "");
@@ -258,16 +258,9 @@ streams_steady(char **argv)
 int
 streams_hold(char **argv)
 {
-    char  c;
-
     streams_open(atoi(argv[0]), atoi(argv[1]), "\"toolsListChanged\":true");
 
-    printf("ready\n");
-    fflush(stdout);
-
-    while (read(0, &c, 1) > 0) { /* void */ }
-
-    return 0;
+    return hold();
 }
 
 
