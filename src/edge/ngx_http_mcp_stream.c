@@ -164,9 +164,16 @@ ngx_http_mcp_stream_open(ngx_http_request_t *r, uint32_t channel,
     ctx->responded = 1;
     ctx->response = 2;
 
-    /* a parked stream ends with its connection: no further request may come */
+    /*
+     * A parked stream ends with its connection, so no further request may come.
+     * The response to a GET for the general channel does not say so: behind
+     * "Connection: close", some clients take a broken connection for the end of
+     * the response, and do not come back.
+     */
 
-    if (s->get && s->conf->stream_park) {
+    if (s->get && s->conf->stream_park
+        && (ctx->listen.len || s->zs.channel != NGX_MCP_GENERAL_CHANNEL))
+    {
         r->keepalive = 0;
     }
 
@@ -1507,6 +1514,11 @@ ngx_http_mcp_drain_stream(ngx_http_mcp_streams_t *streams, ngx_uint_t slot)
         ngx_http_mcp_stream_drop(s, NGX_MCP_COUNTER_STREAMS_CLIENT);
         return;
     }
+
+    /* older clients only come back if the response is incomplete */
+
+    s->cut = (s->chunked && s->listen.len == 0
+              && s->zs.channel == NGX_MCP_GENERAL_CHANNEL);
 
     ngx_http_mcp_stream_close(s, NGX_MCP_COUNTER_STREAMS_DRAINED);
 }

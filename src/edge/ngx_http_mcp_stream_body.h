@@ -209,6 +209,8 @@ struct ngx_http_mcp_stream_s {
                                                    request in the stream's next
                                                    turn */
     unsigned                      broken:1;     /* the connection is broken */
+    unsigned                      cut:1;        /* the response ends without
+                                                   its last chunk */
     unsigned                      timedout:1;   /* the client took nothing for
                                                    send_timeout */
 };

@@ -251,7 +251,9 @@ ngx_http_mcp_held_end(ngx_http_mcp_stream_t *s)
 
     r = s->request;
 
-    if (!s->broken && ngx_http_send_special(r, NGX_HTTP_LAST) == NGX_ERROR) {
+    if (!s->broken && !s->cut
+        && ngx_http_send_special(r, NGX_HTTP_LAST) == NGX_ERROR)
+    {
         s->broken = 1;
     }
 
@@ -400,6 +402,9 @@ ngx_http_mcp_stream_finish(ngx_http_mcp_stream_t *s)
 
     } else if (s->broken) {
         rc = NGX_HTTP_CLIENT_CLOSED_REQUEST;
+
+    } else if (s->cut) {
+        rc = NGX_ERROR;
     }
 
     ngx_http_mcp_held_detach(s);

@@ -256,7 +256,8 @@ ngx_http_mcp_parked_end(ngx_http_mcp_stream_t *s)
     static u_char  last[] = "0" CRLF CRLF;
 
     if (s->broken
-        || ngx_http_mcp_parked_send(s, last, sizeof(last) - 1) != NGX_OK)
+        || (!s->cut
+            && ngx_http_mcp_parked_send(s, last, sizeof(last) - 1) != NGX_OK))
     {
         s->broken = 1;
         ngx_http_mcp_parked_close(s);
