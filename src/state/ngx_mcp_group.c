@@ -17,6 +17,9 @@
 /* groups examined under one hold of the lock */
 #define NGX_MCP_GROUP_STEPS  16
 
+/* bytes of an endpoint's name at most, which is a word of nginx.conf */
+#define NGX_MCP_ENDPOINT_MAX  4096
+
 
 #define ngx_mcp_group_list(zone, type)                                        \
     ((type) == NGX_MCP_GROUP ? &(zone)->root->groups                          \
@@ -28,6 +31,10 @@
 
 static ngx_mcp_group_sh_t *ngx_mcp_group_new_locked(ngx_mcp_zone_t *zone,
     ngx_uint_t type, ngx_str_t *endpoint, ngx_str_t *tenant);
+static ngx_int_t ngx_mcp_groups_of_tenant_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_groups_t *groups);
+static uint32_t ngx_mcp_groups_behind(ngx_mcp_zone_t *zone, uint32_t n,
+    uint64_t number);
 
 
 ngx_uint_t
@@ -268,6 +275,10 @@ ngx_mcp_groups_next_locked(ngx_mcp_zone_t *zone, ngx_mcp_groups_t *groups)
         return NGX_OK;
     }
 
+    if (groups->tenant && groups->type == NGX_MCP_GROUP) {
+        return ngx_mcp_groups_of_tenant_locked(zone, groups);
+    }
+
     /*
      * Several groups that do not match are skipped under one hold of the lock.
      */
@@ -275,20 +286,16 @@ ngx_mcp_groups_next_locked(ngx_mcp_zone_t *zone, ngx_mcp_groups_t *groups)
     for (steps = 0; steps < NGX_MCP_GROUP_STEPS; steps++) {
 
         g = ngx_mcp_record(zone, groups->ref, groups->type);
-        n = g ? g->rec.links.next
-              : ngx_mcp_group_list(zone, groups->type)->head;
-
-        for ( /* void */ ; n; n = g->rec.links.next) {
-            g = ngx_mcp_block(zone, n);
-
-            if (g->number > groups->number) {
-                break;
-            }
-        }
+        n = ngx_mcp_groups_behind(zone, g ? g->rec.links.next
+                                  : ngx_mcp_group_list(zone,
+                                                       groups->type)->head,
+                                  groups->number);
 
         if (n == 0) {
             return NGX_DONE;
         }
+
+        g = ngx_mcp_block(zone, n);
 
         groups->ref = ngx_mcp_ref(zone, g);
         groups->number = g->number;
@@ -299,6 +306,75 @@ ngx_mcp_groups_next_locked(ngx_mcp_zone_t *zone, ngx_mcp_groups_t *groups)
     }
 
     return NGX_AGAIN;
+}
+
+
+/*
+ * Looks the groups of a tenant up, one in each endpoint, as a tenant has few of
+ * them among many.  groups->number is that of the endpoint.
+ */
+
+static ngx_int_t
+ngx_mcp_groups_of_tenant_locked(ngx_mcp_zone_t *zone, ngx_mcp_groups_t *groups)
+{
+    uint32_t             n;
+    ngx_str_t            endpoint;
+    ngx_uint_t           steps;
+    ngx_mcp_group_sh_t  *g, *all;
+    u_char               name[NGX_MCP_ENDPOINT_MAX];
+
+    g = ngx_mcp_record(zone, groups->ref, NGX_MCP_GROUP);
+    n = g ? ngx_mcp_group_endpoint(zone, g)->rec.links.next
+          : zone->root->endpoints.head;
+
+    endpoint.data = name;
+
+    for (steps = 0; steps < NGX_MCP_GROUP_STEPS; steps++) {
+
+        n = ngx_mcp_groups_behind(zone, n, groups->number);
+
+        if (n == 0) {
+            return NGX_DONE;
+        }
+
+        all = ngx_mcp_block(zone, n);
+        n = all->rec.links.next;
+        groups->number = all->number;
+
+        endpoint.len = ngx_min(all->endpoint_len, sizeof(name));
+        ngx_mcp_text_read(zone, all, 0, name, endpoint.len);
+
+        g = ngx_mcp_group_find_locked(zone, NGX_MCP_GROUP, &endpoint,
+                                      groups->tenant);
+        if (g) {
+            groups->ref = ngx_mcp_ref(zone, g);
+            return NGX_OK;
+        }
+    }
+
+    return NGX_AGAIN;
+}
+
+
+/*
+ * Returns the first group from block n on whose number is larger than the given
+ * one; 0: there is none.
+ */
+
+static uint32_t
+ngx_mcp_groups_behind(ngx_mcp_zone_t *zone, uint32_t n, uint64_t number)
+{
+    ngx_mcp_group_sh_t  *g;
+
+    for ( /* void */ ; n; n = g->rec.links.next) {
+        g = ngx_mcp_block(zone, n);
+
+        if (g->number > number) {
+            return n;
+        }
+    }
+
+    return 0;
 }
 
 

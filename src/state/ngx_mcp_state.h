@@ -300,7 +300,9 @@ ngx_int_t ngx_mcp_group_sweep_locked(ngx_mcp_zone_t *zone);
 typedef struct {
     ngx_str_t              *endpoint;     /* NULL: groups of all endpoints */
     ngx_str_t              *tenant;       /* NULL: groups of all tenants */
-    uint64_t                number;       /* number of the group at "ref" */
+    uint64_t                number;       /* number of the group at "ref", or,
+                                             if only a tenant is given, of the
+                                             endpoint looked at last */
     ngx_uint_t              type;         /* NGX_MCP_GROUP, unless the caller
                                              sets NGX_MCP_ENDPOINT */
     ngx_mcp_ref_t           ref;          /* group that was found last */
