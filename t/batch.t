@@ -204,6 +204,14 @@ $r = $s->post('[' . join(',', map { ref $_ ? json_encode($_) : $_ }
 is_deeply(\@b, [ (-32600) x 6, 'p' ], 'what is no object is refused');
 is(scalar $up->asked, 0, 'and not forwarded');
 
+$r = $s->post([ (map { { jsonrpc => '2.0', method => $_,
+                         params => { name => 'x' } } }
+                     qw(tools/call tools/list initialize)),
+                $s->message('ping', undef, id => 'p') ]);
+@b = sort map { $_->{error}{code} || $_->{id} } @{ $r->{messages} };
+is_deeply(\@b, [ (-32600) x 3, 'p' ], 'a request without an id is refused');
+is(scalar $up->asked, 0, 'and not forwarded either');
+
 
 # rules of the access phase
 

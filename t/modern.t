@@ -294,6 +294,12 @@ is(post($m)->{status}, 202, 'a notification with an envelope');
 is(said(post($m, { 'MCP-Protocol-Version' => '2025-11-25' })), '400 -32020',
    'that has another version');
 
+$m = message('tools/call', { name => 'x' });
+delete $m->{id};
+$r = post($m);
+is(said($r), '400 -32600', 'a request without an id');
+ok(!exists $r->{json}{id}, 'which the answer has not either');
+
 for my $version ('2025-11-25', 'v"9') {
     $m = message('notifications/cancelled', {},
                  'io.modelcontextprotocol/protocolVersion' => $version);

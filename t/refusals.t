@@ -921,9 +921,12 @@ $r = send_raw($named, '[{"jsonrpc":"2.0","id":"a","method":"tools/call",'
                       . '{"jsonrpc":"2.0","id":"b","method":"tools/call",'
                       . '"params":{"name":"open"}},'
                       . '{"jsonrpc":"2.0","method":"tools/call",'
+                      . '"params":{"name":"secret"}},'
+                      . '{"jsonrpc":"2.0","method":"notifications/x",'
                       . '"params":{"name":"secret"}}]');
-%by = map { $_->{id} => $_ } @{ json_decode($r->{body}) };
-is_deeply([sort keys %by], [qw(a b)], 'mcp_deny in a batch: answers');
+%by = map { ($_->{id} // 'null') => $_ } @{ json_decode($r->{body}) };
+is_deeply([sort keys %by], [qw(a b null)], 'mcp_deny in a batch: answers');
+is($by{null}{error}{code}, -32600, 'mcp_deny in a batch: a request without id');
 is($by{a}{error}{code}, -32000, 'mcp_deny in a batch: denied');
 is_deeply($by{b}{result}, { content => [] }, 'mcp_deny in a batch: allowed');
 is($up->calls('tools/call') - $calls, 1, 'and only that was passed on');

@@ -280,7 +280,8 @@ is(raw($s, 'tools/call', ',"params":{"name":"a","arguments":{"NAME":1,'
        'under its own name');
 
     $r = $b->post('[{"jsonrpc":"2.0","id":9,"method":"tools/call"},'
-                  . '{"jsonrpc":"2.0","method":"tools/call"}]');
+                  . '{"jsonrpc":"2.0","method":"notifications/x",'
+                  . '"params":{"name":1}}]');
     is_deeply([ map { $_->{error}{code} } @{ $r->{messages} } ], [ -32602 ],
               'a request with bad params in a batch, and a notification');
 }

@@ -647,6 +647,22 @@ is($s->tool('denied')->{http}{status}, 403, 'and without one');
 is(text($s->tool('mcp__denied')), 'denied', 'another prefix is another name');
 is(asked('tools/call'), 'mcp', 'nobody else is asked');
 
+for (['tools/call', { name => 'add' }], ['prompts/get', { name => 'x' }],
+     ['resources/read', { uri => 'a:x' }], ['logging/setLevel', {}],
+     ['tools\/call', { name => 'add' }], ['initialize', {}],
+     ['server/discover', {}])
+{
+    my ($method, $params) = @$_;
+    clear();
+    my $r = $s->post(qq({"jsonrpc":"2.0","method":"$method","params":)
+                     . json_encode($params) . '}');
+    is($r->{status}, 400, "$method without an id is refused");
+    is($r->{json}{error}{code}, -32600, 'as no request');
+    like($r->{json}{error}{message}, qr/is a request and needs an "id"/,
+         'with the reason');
+    is(asked($method =~ s{\\}{}r), '', 'and nobody gets it');
+}
+
 
 # batches
 

@@ -14,6 +14,7 @@ static const char *ngx_mcp_message_ambiguous(ngx_mcp_message_t *m,
 static ngx_int_t ngx_mcp_message_subject(ngx_mcp_message_t *m,
     const char **why);
 static ngx_uint_t ngx_mcp_message_id(ngx_mcp_message_t *m);
+static ngx_uint_t ngx_mcp_message_lacks_id(ngx_mcp_message_t *m);
 static ngx_uint_t ngx_mcp_message_control(ngx_mcp_message_t *m,
     ngx_mcp_path_e path);
 
@@ -173,6 +174,14 @@ ngx_mcp_message_parse_client(ngx_mcp_message_t *m, ngx_str_t *text,
 
     if (m->kind == NGX_MCP_RESPONSE) {
         return NGX_OK;
+    }
+
+    /* an upstream may run it as a request, past the rules for requests */
+
+    if (ngx_mcp_message_lacks_id(m)) {
+        *why = "\"method\" is a request and needs an \"id\"";
+        rc = NGX_MCP_INVALID_REQUEST;
+        goto failed;
     }
 
     rc = ngx_mcp_message_subject(m, why);
@@ -506,6 +515,27 @@ ngx_mcp_message_id(ngx_mcp_message_t *m)
     m->id = raw;
 
     return 1;
+}
+
+
+/* returns 1 for a message without id whose method MCP has for requests only */
+
+static ngx_uint_t
+ngx_mcp_message_lacks_id(ngx_mcp_message_t *m)
+{
+    ngx_str_t         *method;
+    static ngx_str_t   prefix = ngx_string("notifications/");
+
+    if (m->kind != NGX_MCP_NOTIFICATION
+        || m->method_code == NGX_MCP_METHOD_OTHER)
+    {
+        return 0;
+    }
+
+    method = ngx_mcp_method_name(m->method_code);
+
+    return method->len < prefix.len
+           || ngx_memcmp(method->data, prefix.data, prefix.len) != 0;
 }
 
 

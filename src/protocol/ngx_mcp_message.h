@@ -111,7 +111,7 @@ ngx_int_t ngx_mcp_message_parse_scanned(ngx_mcp_message_t *m, ngx_str_t *text,
  * becomes its path, or NGX_MCP_PATH_NONE.  Also refused: a member that other
  * parsers may take for one that routing looks at, half a surrogate pair in
  * such a member, several subjects, a subject that is no string, a method of
- * MCP without its subject or with an empty one.
+ * MCP without its subject or with an empty one, a request of MCP without id.
  */
 ngx_int_t ngx_mcp_message_parse_client(ngx_mcp_message_t *m, ngx_str_t *text,
     const char **why);

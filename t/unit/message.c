@@ -382,6 +382,20 @@ message_client(void)
     rc = ngx_mcp_message_parse_client(&message, &str, &why);
     ok(rc == NGX_MCP_INVALID_REQUEST, "a response with another id");
 
+    ngx_str_set(&str, J "\"method\":\"tools/call\","
+                "\"params\":{\"name\":\"a\"}}");
+    rc = ngx_mcp_message_parse_client(&message, &str, &why);
+    ok(rc == NGX_MCP_INVALID_REQUEST, "a request without an id");
+
+    ngx_str_set(&str, J "\"method\":\"notifications/roots/list_changed\"}");
+    rc = ngx_mcp_message_parse_client(&message, &str, &why);
+    ok(rc == NGX_OK, "a notification of MCP");
+
+    ngx_str_set(&str, J "\"method\":\"other/call\","
+                "\"params\":{\"name\":\"a\"}}");
+    rc = ngx_mcp_message_parse_client(&message, &str, &why);
+    ok(rc == NGX_OK, "a notification that MCP does not know");
+
     ngx_str_set(&str, J "\"method\":\"x\",\"params\":{\"name\":1,\"Name\":2,"
                 "\"uri\":\"\\ud83d\"}}");
     ok(ngx_mcp_message_parse(&message, &str, &why) == NGX_OK,
