@@ -277,6 +277,11 @@ server {
                       proxy_set_header X-Name $mcp_name;
                       proxy_set_header X-Session $mcp_session_id; }
     location /_paths/ { internal; proxy_pass http://127.0.0.1:%%RPC%%/p/; }
+    location /_paths/tools/call/own {
+        internal;
+        default_type application/json;
+        return 200 '{"jsonrpc":"2.0","id":$mcp_request_id,"result":{}}';
+    }
 }
 
 server {
@@ -787,6 +792,14 @@ for (
        'as one segment');
 }
 
+$asked = $rpc->asked;
+is($paths->tool('own')->{http}{status}, 200, 'a location of one tool');
+is(scalar $rpc->asked, $asked, 'answers its calls');
+$paths->call('tools/call/own', {});
+is(scalar $rpc->asked, $asked + 1, 'and no method that is spelled like them');
+is(($rpc->asked)[-1]{uri}, "/p/tools%2Fcall%2Fown/?s=$id&c=tool",
+   'which is one segment');
+
 # a map sees what there is, the URI gets it encoded; others are made fit
 
 my $mapped = $t->session(path => '/mapped', headers => { 'X-More' => 'a b#' });
@@ -859,10 +872,13 @@ for my $tenant ('.', '..') {
 
 is(scalar $rpc->asked, $asked, 'none is asked for');
 
-$r = $paths->call('x/../../y', {});
+$r = $paths->call('..', {});
 is("$r->{http}{status} $r->{error}{code}", '400 -32600',
    'dot segment in a method');
 is(scalar $rpc->asked, $asked, 'is not asked for');
+$r = $paths->call('x/../../y', {});
+is(($rpc->asked)[-1]{uri}, "/p/x%2F..%2F..%2Fy/?s=$id&c=other",
+   'but beside slashes, which are no path');
 $r = $paths->call('evil?x=1', {});
 is(($rpc->asked)[-1]{uri}, "/p/evil%3Fx%3D1/?s=$id&c=other",
    'question mark in a method');

@@ -20,8 +20,9 @@ typedef struct {
     ngx_str_t               name;
     ngx_http_mcp_value_pt   get;
     size_t                  offset;         /* argument of get() */
-    ngx_uint_t              slash;          /* "/" is not percent-encoded in an
-                                               upstream's URI */
+    ngx_uint_t              slash;          /* "/" of a method that the module
+                                               knows is not percent-encoded in
+                                               an upstream's URI */
 } ngx_http_mcp_variable_t;
 
 
@@ -102,6 +103,7 @@ ngx_http_mcp_variable(ngx_http_request_t *r, ngx_http_variable_value_t *v,
     uintptr_t data)
 {
     ngx_str_t                 value;
+    ngx_uint_t                slash;
     ngx_http_mcp_ctx_t       *ctx;
     ngx_http_mcp_variable_t  *var;
 
@@ -133,8 +135,16 @@ ngx_http_mcp_variable(ngx_http_request_t *r, ngx_http_variable_value_t *v,
     v->len = value.len;
     v->data = value.data;
 
-    return ctx->encoded ? ngx_http_mcp_variable_encode(r->pool, v, var->slash)
-                        : NGX_OK;
+    if (!ctx->encoded) {
+        return NGX_OK;
+    }
+
+    /* any other method with "/" might lead to the location of a tool */
+
+    slash = var->slash
+            && ngx_mcp_method_parse(&value) != NGX_MCP_METHOD_OTHER;
+
+    return ngx_http_mcp_variable_encode(r->pool, v, slash);
 }
 
 
@@ -330,8 +340,8 @@ ngx_http_mcp_value_number(ngx_http_request_t *r, ngx_int_t number,
 
 /*
  * Percent-encodes a value for an upstream's URI, in which the value is one
- * segment: all but unreserved characters are encoded, also "/" unless it is in
- * a method's name.
+ * segment: all but unreserved characters are encoded, also "/" unless slash is
+ * set.
  */
 
 static ngx_int_t
