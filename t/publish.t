@@ -144,6 +144,8 @@ for my $bad ('', ' ', '[]', '{', 'x', '1', '{"method":"notifications/n"}',
              '{"jsonrpc":"2.0","id":1,"result":{}}',
              event(session_id => 'nobody'), event(session_id => 1),
              event(tenant_id => undef),
+             event(tenant_id => ''), event(identity => ''),
+             { kind => 'x', tenant_id => '' }, { kind => 'x', identity => '' },
              '{"jsonrpc":"2.0","method":"notifications/n","tenant_id":"a",'
              . '"tenant_id":"b"}',
              '{"jsonrpc":"2.0","method":"notifications/message",'

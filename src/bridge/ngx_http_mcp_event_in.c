@@ -451,8 +451,12 @@ ngx_http_mcp_event_in_address(ngx_http_mcp_event_in_t *in,
 
     /* an address that was left empty must not mean everybody */
 
-    if ((to->uri.data && to->uri.len == 0) || (topic.data && topic.len == 0)) {
-        return "\"uri\" or \"topic\" is empty";
+    if ((tenant->data && tenant->len == 0)
+        || (to->identity.data && to->identity.len == 0)
+        || (to->uri.data && to->uri.len == 0)
+        || (topic.data && topic.len == 0))
+    {
+        return "\"tenant_id\", \"identity\", \"uri\" or \"topic\" is empty";
     }
 
     in->named = topic.len ? topic : in->topic;
