@@ -93,6 +93,13 @@ ok(is_open('/about/plumless'), 'the feed of a topic');
 ok(is_open('/about/buckeroo'), 'that of another one');
 
 
+# names that a URI cannot show as they are
+
+subscribe(b => $_) for qw(a%01b a%7Fb shown);
+$f->wait_open('/about/shown');
+is(leases('a[^"]*b'), 0, 'a name with a control character is no topic');
+
+
 # who waits
 
 my $waits = $s{a}->send_only($s{a}->message('tools/call', {

@@ -238,6 +238,18 @@ $r = post_on($other, '/publish', { topic => 'x' x 513 });
 like($r->{events}[0]{error}, qr/512/, 'a name that is too long');
 
 
+for my $bad ("a\x01b", "a\nb", "a\x7fb") {
+    $r = post_on($other, '/publish', { topic => $bad });
+    like($r->{events}[0]{error}, qr/the topic has a control character/,
+         'a name with a control character');
+}
+
+for my $bad ('%01', '%0A', '%7F') {
+    is($s{acme}->call('resources/read', { uri => "events://a${bad}b/latest" })
+       ->{error}{code}, -32002, 'and no topic has one');
+}
+
+
 # names and their URIs
 
 my $odd = "gr\x{fc}n & blau/\"x\"";

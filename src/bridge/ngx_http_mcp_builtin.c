@@ -431,7 +431,8 @@ ngx_http_mcp_builtin_resource(ngx_http_mcp_bridge_t *bridge,
         }
 
         if (rc == NGX_DECLINED) {
-            return "topic must be a string of 1 to 512 bytes";
+            return "topic must be a string of 1 to 512 bytes without control "
+                   "characters";
         }
     }
 

@@ -427,6 +427,7 @@ static const char *
 ngx_http_mcp_event_in_address(ngx_http_mcp_event_in_t *in,
     ngx_http_mcp_address_t *to, ngx_str_t *tenant)
 {
+    ngx_int_t    rc;
     ngx_str_t    topic;
     const char  *why;
 
@@ -465,9 +466,15 @@ ngx_http_mcp_event_in_address(ngx_http_mcp_event_in_t *in,
         return "the topic is longer than 512 bytes";
     }
 
-    if (in->named.len
-        && ngx_http_mcp_topic_uri(&in->named, in->pool, &to->topic) != NGX_OK)
-    {
+    rc = in->named.len ? ngx_http_mcp_topic_uri(&in->named, in->pool,
+                                                &to->topic)
+                       : NGX_OK;
+
+    if (rc == NGX_DECLINED) {
+        return "the topic has a control character or is no UTF-8";
+    }
+
+    if (rc != NGX_OK) {
         return "no memory";
     }
 

@@ -22,6 +22,7 @@
 
 static ngx_int_t ngx_http_mcp_topic_name(ngx_str_t *uri, ngx_pool_t *pool,
     ngx_str_t *name);
+static ngx_uint_t ngx_http_mcp_topic_valid(ngx_str_t *name);
 static ngx_uint_t ngx_http_mcp_topic_plain(u_char ch);
 static ngx_int_t ngx_http_mcp_topic_decode(ngx_str_t *uri, u_char *buf,
     ngx_str_t *name);
@@ -45,7 +46,7 @@ ngx_http_mcp_topic_uri(ngx_str_t *name, ngx_pool_t *pool, ngx_str_t *uri)
     size_t          i;
     static u_char   hex[] = "0123456789ABCDEF";
 
-    if (name->len == 0 || name->len > NGX_HTTP_MCP_TOPIC_MAX) {
+    if (!ngx_http_mcp_topic_valid(name)) {
         return NGX_DECLINED;
     }
 
@@ -79,6 +80,17 @@ ngx_http_mcp_topic_uri(ngx_str_t *name, ngx_pool_t *pool, ngx_str_t *uri)
     uri->len = p - uri->data;
 
     return NGX_OK;
+}
+
+
+/* variables such as $mcp_topic show no control characters of a name */
+
+static ngx_uint_t
+ngx_http_mcp_topic_valid(ngx_str_t *name)
+{
+    return name->len && name->len <= NGX_HTTP_MCP_TOPIC_MAX
+           && ngx_mcp_utf8_valid(name, ' ')
+           && memchr(name->data, 0x7f, name->len) == NULL;
 }
 
 
@@ -158,7 +170,7 @@ ngx_http_mcp_topic_decode(ngx_str_t *uri, u_char *buf, ngx_str_t *name)
     name->data = buf;
     name->len = p - buf;
 
-    return name->len <= NGX_HTTP_MCP_TOPIC_MAX ? NGX_OK : NGX_DECLINED;
+    return ngx_http_mcp_topic_valid(name) ? NGX_OK : NGX_DECLINED;
 }
 
 

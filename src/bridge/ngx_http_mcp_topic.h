@@ -29,7 +29,8 @@
 
 /*
  * Composes the URI of a topic's resource from its decoded name, in pool.
- * NGX_OK; NGX_DECLINED: the name is too long or empty; NGX_ERROR: no memory.
+ * NGX_OK; NGX_DECLINED: the name is too long or empty, has a control character
+ * or is no UTF-8; NGX_ERROR: no memory.
  */
 ngx_int_t ngx_http_mcp_topic_uri(ngx_str_t *name, ngx_pool_t *pool,
     ngx_str_t *uri);
