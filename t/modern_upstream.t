@@ -87,8 +87,8 @@ my $up = Mcp::Upstream->new(Mcp::Upstream::modern(
                     method => 'notifications/progress', params => {
                         progressToken => $p->{_meta}{progressToken},
                         progress => 1 } }],
-                [event => { jsonrpc => '2.0', id => 7,
-                           method => 'roots/list' }],
+                (map { [event => { jsonrpc => '2.0', id => $_,
+                                   method => 'roots/list' }] } 7 .. 9),
                 [event => Mcp::Upstream::result($r, { content => [],
                     resultType => 'complete' })], [end =>])
             if $how eq 'stream';
@@ -370,6 +370,8 @@ is(join(' ', map { $_->{json}{method} || 'result' } @events),
    'logs and progress, and no request');
 is($events[1]{json}{params}{progressToken}, 5, 'the token is the client\'s');
 is_deeply($events[-1]{json}{result}, { content => [] }, 'the result');
+is(() = $t->log =~ /\[warn\] .* "up" sent a request, which servers of/g, 1,
+   'the log says once that the upstream sends requests');
 
 
 # cancellation closes the exchange, and is told to nobody

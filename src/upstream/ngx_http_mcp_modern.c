@@ -67,6 +67,8 @@ typedef struct {
                                                filter of a stream */
     unsigned                  nothing:1;    /* the upstream accepted no entry of
                                                the filter of a stream */
+    unsigned                  asked:1;      /* the log said that the upstream
+                                               sent a request */
 } ngx_http_mcp_modern_own_t;
 
 
@@ -838,10 +840,15 @@ ngx_http_mcp_modern_message(ngx_http_mcp_upstream_request_t *ureq,
     if (json->members[NGX_MCP_PATH_METHOD].count
         && json->members[NGX_MCP_PATH_ID].count)
     {
-        ngx_log_error(NGX_LOG_WARN, ureq->r->connection->log, 0,
-                      "mcp upstream \"%V\" sent a request, which servers of "
-                      "2026-07-28 do not; it is ignored",
-                      &ureq->upstream->name);
+        if (!own->asked) {
+            own->asked = 1;
+
+            ngx_log_error(NGX_LOG_WARN, ureq->r->connection->log, 0,
+                          "mcp upstream \"%V\" sent a request, which servers "
+                          "of 2026-07-28 do not; it is ignored",
+                          &ureq->upstream->name);
+        }
+
         return NGX_DECLINED;
     }
 
