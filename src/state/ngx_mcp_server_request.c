@@ -249,30 +249,65 @@ ngx_int_t
 ngx_mcp_server_request_take(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_str_t *id, ngx_pool_t *pool, ngx_str_t *response)
 {
+    uint32_t                      recoveries;
     ngx_int_t                     rc;
+    ngx_mcp_ref_t                 ref;
     ngx_mcp_session_sh_t         *s;
     ngx_mcp_server_request_sh_t  *rq;
 
-    ngx_mcp_zone_lock(zone);
+    do {
+        ngx_mcp_zone_lock(zone);
 
-    s = ngx_mcp_session_locked(zone, session);
-    rq = s ? ngx_mcp_server_request_locked(zone, s, id) : NULL;
+        recoveries = zone->sh->recoveries;
 
-    if (rq == NULL) {
-        rc = NGX_DECLINED;
+        s = ngx_mcp_session_locked(zone, session);
+        rq = s ? ngx_mcp_server_request_locked(zone, s, id) : NULL;
 
-    } else if (!rq->answered) {
+        if (rq == NULL || !rq->answered) {
+            rc = rq ? NGX_AGAIN : NGX_DECLINED;
+            ngx_mcp_zone_unlock(zone);
+            return rc;
+        }
+
+        ref = ngx_mcp_ref(zone, rq);
+        response->len = rq->rec.len - NGX_MCP_SERVER_REQUEST_ID_LEN;
+
+        ngx_mcp_zone_unlock(zone);
+
+        response->data = ngx_pnalloc(pool, response->len);
+        if (response->data == NULL) {
+            response->len = 0;
+            return NGX_ERROR;
+        }
+
+        /*
+         * A long response is copied outside of the lock.  It may be dropped
+         * and overwritten while it is copied, and a recovery may even restore
+         * it afterwards: both are checked.
+         */
+
+        ngx_mcp_text_read(zone, ngx_mcp_block(zone, ref.block),
+                          NGX_MCP_SERVER_REQUEST_ID_LEN, response->data,
+                          response->len);
+
+        ngx_mcp_zone_lock(zone);
+
         rc = NGX_AGAIN;
 
-    } else {
-        rc = ngx_mcp_text_copy(zone, rq, NGX_MCP_SERVER_REQUEST_ID_LEN,
-                               rq->rec.len - NGX_MCP_SERVER_REQUEST_ID_LEN,
-                               pool, response);
+        if (zone->sh->recoveries == recoveries) {
+            s = ngx_mcp_session_locked(zone, session);
+            rq = ngx_mcp_record(zone, ref, NGX_MCP_SERVER_REQUEST);
+            rc = NGX_DECLINED;
 
-        ngx_mcp_server_request_end_locked(zone, s, rq);
-    }
+            if (s && rq) {
+                ngx_mcp_server_request_end_locked(zone, s, rq);
+                rc = NGX_OK;
+            }
+        }
 
-    ngx_mcp_zone_unlock(zone);
+        ngx_mcp_zone_unlock(zone);
+
+    } while (rc == NGX_AGAIN);
 
     return rc;
 }

@@ -448,10 +448,21 @@ env_pool_free(ngx_pool_t *pool)
 }
 
 
+void  (*env_allocating)(void);
+
+
 void *
 ngx_pnalloc(ngx_pool_t *pool, size_t size)
 {
+    void             (*allocating)(void);
     ngx_pool_large_t  *l;
+
+    allocating = env_allocating;
+
+    if (allocating) {
+        env_allocating = NULL;
+        allocating();
+    }
 
     l = malloc(sizeof(ngx_pool_large_t));
     if (l == NULL) {

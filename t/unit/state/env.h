@@ -95,6 +95,9 @@ void env_topics_end_locked(ngx_mcp_zone_t *zone);
 void env_time(ngx_msec_t now);
 ngx_msec_t env_now(void);
 
+/* called by the next allocation from a pool, once */
+extern void (*env_allocating)(void);
+
 ngx_pool_t *env_pool(void);
 void env_pool_free(ngx_pool_t *pool);
 

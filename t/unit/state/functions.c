@@ -1494,6 +1494,25 @@ server_request_id(char *text, ngx_uint_t n)
 }
 
 
+static ngx_mcp_ref_t  server_request_session;
+static ngx_str_t      server_request_taken;
+
+
+static void
+server_request_recovery(void)
+{
+    zone.sh->recoveries++;
+}
+
+
+static void
+server_request_ends(void)
+{
+    (void) ngx_mcp_server_request_close(&zone, server_request_session,
+                                        &server_request_taken);
+}
+
+
 static void
 server_request_tests(void)
 {
@@ -1596,6 +1615,22 @@ server_request_tests(void)
        && ngx_mcp_equal(&out, &answer)
        && ngx_mcp_server_request_take(&zone, ref, &id, pool, &out)
           == NGX_DECLINED, "taken once");
+
+    server_request_session = ref;
+    server_request_taken = id;
+
+    env_allocating = server_request_recovery;
+    ok(ngx_mcp_server_request_open(&zone, ref, &id, &request) == NGX_OK
+       && ngx_mcp_server_request_answer(&zone, ref, &id, &answer) == NGX_OK
+       && ngx_mcp_server_request_take(&zone, ref, &id, pool, &out) == NGX_OK
+       && ngx_mcp_equal(&out, &answer), "a recovery while it is taken");
+
+    env_allocating = server_request_ends;
+    ok(ngx_mcp_server_request_open(&zone, ref, &id, &request) == NGX_OK
+       && ngx_mcp_server_request_answer(&zone, ref, &id, &answer) == NGX_OK
+       && ngx_mcp_server_request_take(&zone, ref, &id, pool, &out)
+          == NGX_DECLINED
+       && env_check(&zone) == 0, "ended while it is taken, without the lock");
 
     ok(ngx_mcp_server_request_open(&zone, ref, &id, &request) == NGX_OK
        && ngx_mcp_server_request_close(&zone, ref, &id) == NGX_OK
