@@ -203,7 +203,7 @@ in_time(sub {
 
     told($there[1]);
 
-    my $said = read_up_to_now(1);
+    my $said = read_up_to_now($get[1], $there[1]);
 
     $s[1]->call('resources/unsubscribe', { uri => 'x:a' });
 
@@ -238,6 +238,46 @@ is_deeply($s[0]->call('resources/unsubscribe', { uri => 'x:a' })->{result}, {},
           'the first one unsubscribes');
 $s[1]->delete;
 ok(wait_for { unsubscribed($own) }, 'the last one leaves: none for all');
+
+
+# the last one unsubscribes while it is not known yet whether it alone is told
+
+@w = $t->workers;
+
+for my $again (0, 1) {
+    my $name = $again ? 'subscribed again' : 'unsubscribed';
+    my @two = ($t->session, $t->session(path => '/short'));
+    my @stream = map { $_->open_get(conn => $t->conn_on_worker($w[0])) } @two;
+    my @sid = map { listening($_->id) } @two;
+
+    $up->clear;
+    $_->call('resources/subscribe', { uri => 'x:a' }) for @two;
+    ok((wait_for { $up->calls('resources/subscribe') >= 4 }),
+       "$name: two clients of two endpoints");
+
+    my ($for_all) = map { $_->{headers}{'mcp-session-id'} }
+                    grep { $_->{headers}{'x-session'} ne $two[0]->id }
+                    $up->calls('resources/subscribe');
+    listening($for_all, 1);
+
+    told($sid[0], $for_all);
+    is(uri($stream[0]), 'x:a', 'one is told by that for all');
+    is_deeply($two[0]->call('resources/unsubscribe', { uri => 'x:a' })
+              ->{result}, {}, 'it unsubscribes');
+
+    if ($again) {
+        is_deeply($two[0]->call('resources/subscribe', { uri => 'x:a' })
+                  ->{result}, {}, 'and subscribes');
+
+    } else {
+        ok((wait_for { !$up->held($for_all) }), 'the stream for all ends');
+    }
+
+    told($sid[1]);
+    is(uri($stream[1]), 'x:a', 'the other one is told 2 s later');
+    is(read_up_to_now($stream[0], $sid[0]), '', 'and the first nothing more');
+    $_->delete for @two;
+}
 
 
 # an upstream session of a client that does not answer
@@ -402,13 +442,13 @@ sub in_time {
 # session; returns the updates that came
 
 sub read_up_to_now {
-    my ($n) = @_;
+    my ($stream, $sid) = @_;
     my @came;
 
-    $up->emit($there[$n], [event => notification('message', {
+    $up->emit($sid, [event => notification('message', {
         level => 'error', data => 'mark' })]);
 
-    while (my $e = $get[$n]->event) {
+    while (my $e = $stream->event) {
         next unless ref $e->{json};
         last if $e->{json}{method} eq 'notifications/message';
         push @came, $e->{json}{params}{uri};

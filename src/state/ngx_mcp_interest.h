@@ -134,14 +134,16 @@ ngx_uint_t ngx_mcp_interest_exists(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
  * paired with one that came on a stream of the session's own.
  *
  *   NGX_OK        no: the shared session has notified the client, or will; or
- *                 the client has unsubscribed
+ *                 the client has unsubscribed meanwhile
  *   NGX_AGAIN     unknown: the shared session may still notify the client;
- *                 call again after NGX_MCP_INTEREST_PAIR with "last"
+ *                 call again after NGX_MCP_INTEREST_PAIR with "last", and with
+ *                 the *stamp of the subscription, which is 0 at first
  *   NGX_DECLINED  yes: the update is for this session only
  *   NGX_ABORT     as NGX_DECLINED, for the first time since an update for all
  */
 ngx_int_t ngx_mcp_interest_pair(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
-    ngx_str_t *upstream, ngx_str_t *uri, ngx_uint_t n, ngx_uint_t last);
+    ngx_str_t *upstream, ngx_str_t *uri, ngx_uint_t n, ngx_uint_t last,
+    uint64_t *stamp);
 
 /* notes that the stream of the shared upstream session received an update */
 void ngx_mcp_interest_updated(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,

@@ -467,7 +467,8 @@ ngx_mcp_interest_leave(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
 
 ngx_int_t
 ngx_mcp_interest_pair(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
-    ngx_str_t *upstream, ngx_str_t *uri, ngx_uint_t n, ngx_uint_t last)
+    ngx_str_t *upstream, ngx_str_t *uri, ngx_uint_t n, ngx_uint_t last,
+    uint64_t *stamp)
 {
     ngx_int_t                       rc;
     ngx_mcp_subscriber_sh_t        *sb;
@@ -483,21 +484,28 @@ ngx_mcp_interest_pair(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
         return NGX_OK;
     }
 
+    sub = ngx_mcp_subscription_find_locked(zone, session, uri);
+
+    if (*stamp && (sub == NULL || sub->stamp != *stamp)) {
+
+        /* the session has unsubscribed meanwhile */
+
+        ngx_mcp_zone_unlock(zone);
+        return NGX_OK;
+    }
+
     us = ngx_mcp_shared_locked(zone, ngx_mcp_subscriber_group(zone, sb),
                                sb->audience,
                                ngx_mcp_hash(zone, upstream, NULL));
     rc = NGX_DECLINED;
 
     if (us && us->since && us->state == NGX_MCP_UPSTREAM_SESSION_MADE) {
-        sub = ngx_mcp_subscription_find_locked(zone, session, uri);
 
         if (sub) {
             rc = ngx_mcp_interest_pair_locked(zone, sub, us->serial, n, last);
+            *stamp = sub->stamp;
 
-        } else if (last || uri->len == 0) {
-
-            /* the session has unsubscribed meanwhile */
-
+        } else if (uri->len == 0) {
             rc = NGX_OK;
         }
 

@@ -31,6 +31,7 @@ typedef struct {
     ngx_str_t                 uri;
     ngx_str_t                 text;
     ngx_uint_t                count;
+    uint64_t                  stamp;        /* of the subscription */
     ngx_event_t               timer;
 } ngx_http_mcp_update_t;
 
@@ -40,7 +41,7 @@ static ngx_uint_t ngx_http_mcp_update_duplicate(
     ngx_str_t *text);
 static ngx_int_t ngx_http_mcp_update_defer(
     ngx_http_mcp_upstream_request_t *ureq, ngx_mcp_caller_t *caller,
-    ngx_str_t *uri, ngx_str_t *text, ngx_pool_t *pool);
+    ngx_str_t *uri, ngx_str_t *text, uint64_t stamp, ngx_pool_t *pool);
 static void ngx_http_mcp_update_record(ngx_http_mcp_upstream_t *u,
     ngx_str_t *tenant, ngx_str_t *id, ngx_str_t *uri, ngx_mcp_event_t *event);
 static void ngx_http_mcp_update_timeout(ngx_event_t *ev);
@@ -220,6 +221,7 @@ static ngx_uint_t
 ngx_http_mcp_update_duplicate(ngx_http_mcp_upstream_request_t *ureq,
     ngx_mcp_caller_t *caller, ngx_str_t *text)
 {
+    uint64_t     stamp;
     ngx_int_t    rc;
     ngx_str_t    uri;
     ngx_pool_t  *pool;
@@ -235,11 +237,14 @@ ngx_http_mcp_update_duplicate(ngx_http_mcp_upstream_request_t *ureq,
 
     /* a worker that quits does not hold the update back */
 
+    stamp = 0;
+
     rc = ngx_mcp_interest_pair(ureq->upstream->zone, caller->session,
-                               &ureq->upstream->name, &uri, 1, ngx_exiting);
+                               &ureq->upstream->name, &uri, 1, ngx_exiting,
+                               &stamp);
 
     if (rc == NGX_AGAIN) {
-        rc = ngx_http_mcp_update_defer(ureq, caller, &uri, text, pool);
+        rc = ngx_http_mcp_update_defer(ureq, caller, &uri, text, stamp, pool);
 
         if (rc == NGX_AGAIN) {
             return 1;
@@ -260,7 +265,8 @@ ngx_http_mcp_update_duplicate(ngx_http_mcp_upstream_request_t *ureq,
 
 static ngx_int_t
 ngx_http_mcp_update_defer(ngx_http_mcp_upstream_request_t *ureq,
-    ngx_mcp_caller_t *caller, ngx_str_t *uri, ngx_str_t *text, ngx_pool_t *pool)
+    ngx_mcp_caller_t *caller, ngx_str_t *uri, ngx_str_t *text, uint64_t stamp,
+    ngx_pool_t *pool)
 {
     ngx_queue_t            *q, *bucket;
     ngx_http_mcp_update_t  *update;
@@ -281,6 +287,7 @@ ngx_http_mcp_update_defer(ngx_http_mcp_upstream_request_t *ureq,
 
         if (update->session.block == caller->session.block
             && update->session.gen == caller->session.gen
+            && update->stamp == stamp
             && update->upstream == ureq->upstream
             && ngx_mcp_equal(&update->uri, uri))
         {
@@ -299,6 +306,7 @@ ngx_http_mcp_update_defer(ngx_http_mcp_upstream_request_t *ureq,
     update->session = caller->session;
     update->uri = *uri;
     update->count = 1;
+    update->stamp = stamp;
 
     if (ngx_http_mcp_string_copy(pool, &update->id, &caller->session_id)
         != NGX_OK
@@ -335,7 +343,7 @@ ngx_http_mcp_update_timeout(ngx_event_t *ev)
     ngx_queue_remove(&update->queue);
 
     rc = ngx_mcp_interest_pair(u->zone, update->session, &u->name,
-                               &update->uri, update->count, 1);
+                               &update->uri, update->count, 1, &update->stamp);
 
     if (rc == NGX_ABORT) {
         ngx_http_mcp_update_log_single(u, &update->id, &update->uri);

@@ -920,7 +920,12 @@ static ngx_int_t
 pair(ngx_mcp_ref_t session, ngx_str_t *upstream, ngx_str_t *uri, ngx_uint_t n,
     ngx_uint_t last)
 {
-    return ngx_mcp_interest_pair(&zone, session, upstream, uri, n, last);
+    uint64_t  stamp;
+
+    stamp = 0;
+
+    return ngx_mcp_interest_pair(&zone, session, upstream, uri, n, last,
+                                 &stamp);
 }
 
 
@@ -1097,6 +1102,8 @@ refused_interests_tests(void)
 static void
 shared_tests(void)
 {
+    uint64_t                    stamp;
+    ngx_int_t                   rc;
     ngx_str_t                   uri, none, name, id;
     ngx_pool_t                 *pool;
     ngx_mcp_ref_t               a, b, us, other;
@@ -1226,8 +1233,18 @@ shared_tests(void)
        && us_listens(&zone, a, &name, 0) == 0,
        "but one that was kept, once");
     ok(pair(a, &name, &name, 1, 0) == NGX_DECLINED
-       && pair(a, &name, &name, 1, 1) == NGX_OK,
-       "of another resource it is told, unless it has left it");
+       && pair(a, &name, &name, 1, 1) == NGX_DECLINED,
+       "of another resource it is told");
+
+    stamp = 0;
+    rc = ngx_mcp_interest_pair(&zone, a, &name, &uri, 1, 0, &stamp);
+    (void) ngx_mcp_session_unsubscribe(&zone, a, &uri);
+    ok(rc == NGX_AGAIN
+       && ngx_mcp_interest_pair(&zone, a, &name, &uri, 1, 1, &stamp) == NGX_OK,
+       "but not once it has unsubscribed");
+    ok(ngx_mcp_interest_join(&zone, us, a, &uri, 64) == NGX_OK
+       && ngx_mcp_interest_pair(&zone, a, &name, &uri, 1, 1, &stamp) == NGX_OK,
+       "nor by a later subscription");
 
     /* a call that waits counts as well */
 

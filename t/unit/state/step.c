@@ -709,12 +709,14 @@ op_shared_expire(void)
 static void
 op_interests(void)
 {
+    uint64_t                    stamp;
     ngx_str_t                   uri, name, id;
     ngx_pool_t                 *pool;
     ngx_mcp_ref_t               us;
     ngx_mcp_interest_job_t      job;
     ngx_mcp_upstream_session_t  l;
 
+    stamp = 0;
     us = shared_session();
     ngx_mcp_shared_claim(&zone, us, &feed);
 
@@ -732,9 +734,9 @@ op_interests(void)
     ngx_mcp_interest_join(&zone, us, bystander, &uri, 8);
     ngx_mcp_interest_next(&zone, us, 1, pool, &job);
     ngx_mcp_interest_done(&zone, 1, &job, NGX_OK, l.serial);
-    ngx_mcp_interest_pair(&zone, victim, &name, &uri, 1, 0);
+    ngx_mcp_interest_pair(&zone, victim, &name, &uri, 1, 0, &stamp);
     ngx_mcp_interest_updated(&zone, us, &uri);
-    ngx_mcp_interest_pair(&zone, victim, &name, &uri, 2, 1);
+    ngx_mcp_interest_pair(&zone, victim, &name, &uri, 2, 1, &stamp);
     ngx_mcp_session_unsubscribe(&zone, victim, &uri);
     ngx_mcp_interest_leave(&zone, bystander, &uri);
     ngx_mcp_interest_next(&zone, us, 1, pool, &job);
