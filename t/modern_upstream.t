@@ -70,8 +70,9 @@ my $up = Mcp::Upstream->new(Mcp::Upstream::modern(
         my $p = $r->{json}{params};
         my $how = $p->{arguments}{how} || '';
 
-        return [http => 400, {}, json_encode(Mcp::Upstream::error($r,
-                   $p->{arguments}{code}, 'it says so'))]
+        return [http => $p->{arguments}{status} || 400, {},
+                json_encode(Mcp::Upstream::error($r, $p->{arguments}{code},
+                                                 'it says so'))]
             if $how eq 'error';
 
         return { content => [], structuredContent => [1, 2] }
@@ -253,6 +254,18 @@ for my $case ([-32602, -32602, 'it says so'],
     $r = $s->tool('plain', { how => 'error', code => $theirs });
     is_deeply([$r->{http}{status}, $r->{error}{code}, $r->{error}{message}],
               [200, $code, $message], "error $theirs");
+}
+
+for my $case (map { my $path = $_; map { [$path, $_] } 200, 404 }
+              qw(/mcp /auto))
+{
+    my ($path, $status) = @$case;
+
+    $r = Mcp::Modern->new($t, path => $path)->call('tools/call', {
+        name => 'plain', arguments => { how => 'error', code => -32601,
+                                        status => $status } });
+    is(Mcp::Modern::said($r), "$status -32601",
+       "$path: clients of the revision get $status -32601 unchanged");
 }
 
 like($t->log, qr/\[error\].*"up"\ of\ endpoint\ .*refused\ the\ headers.*-32020

@@ -11,6 +11,7 @@
 #include "ngx_http_mcp_call_park.h"
 #include "ngx_http_mcp_client.h"
 #include "ngx_http_mcp_header_iter.h"
+#include "ngx_http_mcp_manner.h"
 #include "ngx_http_mcp_builtin.h"
 #include "ngx_http_mcp_output.h"
 #include "ngx_http_mcp_server_request.h"
@@ -997,7 +998,10 @@ static ngx_int_t
 ngx_http_mcp_forward_adapt(ngx_http_mcp_call_t *call, ngx_str_t *text,
     ngx_mcp_json_t *json, size_t room, ngx_http_mcp_reply_t *reply)
 {
-    ngx_mcp_json_t  scan;
+    ngx_mcp_json_t           scan;
+    ngx_http_mcp_forward_t  *forward;
+
+    forward = call->data;
 
     if (json == NULL || reply->parts[0].data != text->data) {
 
@@ -1007,6 +1011,9 @@ ngx_http_mcp_forward_adapt(ngx_http_mcp_call_t *call, ngx_str_t *text,
 
         json = &scan;
     }
+
+    reply->status = (forward->ureq.manner == &ngx_http_mcp_modern)
+                    ? forward->ureq.x->status : 0;
 
     if (call->ctx->client->answer(call->r, call->ctx, json, &reply->parts[0],
                                   room, &reply->status)

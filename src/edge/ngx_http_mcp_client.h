@@ -80,10 +80,11 @@ struct ngx_http_mcp_client_s {
     /*
      * Changes an upstream's answer, of which json is the scan, to what the
      * client is to get: *text, which is in r->pool then, and *status, the HTTP
-     * status if the answer is an error that is alone in its response.  room:
-     * bytes in front of *text that may be written; *text may then stay where it
-     * is, and begin earlier.  NGX_OK or NGX_ERROR.  answer NULL: the client
-     * gets the answer unchanged.
+     * status if the answer is an error that is alone in its response.  *status
+     * at first: that of an upstream of 2026-07-28, else 0.  room: bytes in
+     * front of *text that may be written; *text may then stay where it is, and
+     * begin earlier.  NGX_OK or NGX_ERROR.  answer NULL: the client gets the
+     * answer unchanged.
      */
     ngx_int_t               (*answer)(ngx_http_request_t *r,
                                 ngx_http_mcp_ctx_t *ctx, ngx_mcp_json_t *json,

@@ -80,7 +80,7 @@ static ngx_uint_t ngx_http_mcp_modern_client_missing(ngx_mcp_json_t *json,
     ngx_str_t *text);
 static ngx_int_t ngx_http_mcp_modern_client_failed(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx, ngx_mcp_json_t *json, ngx_str_t *text,
-    ngx_uint_t *status);
+    ngx_uint_t from, ngx_uint_t *status);
 static ngx_int_t ngx_http_mcp_modern_client_pages(ngx_http_mcp_ctx_t *ctx,
     ngx_str_t *error, ngx_str_t *text, ngx_uint_t *status);
 static ngx_int_t ngx_http_mcp_modern_client_offer(ngx_http_request_t *r,
@@ -972,12 +972,18 @@ ngx_http_mcp_modern_client_answer(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx, ngx_mcp_json_t *json, ngx_str_t *text,
     size_t room, ngx_uint_t *status)
 {
+    ngx_uint_t  from;
+
+    from = *status;
+    *status = 0;
+
     if (json->members[NGX_MCP_PATH_RESULT].type == NGX_MCP_JSON_OBJECT) {
         return ngx_http_mcp_modern_client_stamped(r, ctx, json, text, room);
     }
 
     if (json->members[NGX_MCP_PATH_ERROR].type == NGX_MCP_JSON_OBJECT) {
-        return ngx_http_mcp_modern_client_failed(r, ctx, json, text, status);
+        return ngx_http_mcp_modern_client_failed(r, ctx, json, text, from,
+                                                 status);
     }
 
     return NGX_OK;
@@ -1102,12 +1108,15 @@ ngx_http_mcp_modern_client_missing(ngx_mcp_json_t *json, ngx_str_t *text)
 }
 
 
-/* adapts an error: its code may have another or no meaning in 2026-07-28 */
+/*
+ * Adapts an error: its code may have another or no meaning in 2026-07-28.
+ * from: as *status at first in ngx_http_mcp_client_t.answer().
+ */
 
 static ngx_int_t
 ngx_http_mcp_modern_client_failed(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx, ngx_mcp_json_t *json, ngx_str_t *text,
-    ngx_uint_t *status)
+    ngx_uint_t from, ngx_uint_t *status)
 {
     u_char          *p;
     ngx_int_t        rc, code;
@@ -1122,7 +1131,13 @@ ngx_http_mcp_modern_client_failed(ngx_http_request_t *r,
     n = 0;
 
     if (code == NGX_MCP_METHOD_NOT_FOUND) {
-        *status = ngx_http_mcp_modern_client_status(NGX_HTTP_OK, code);
+
+        /* with 200 it is an error of a handler, for example of no such tool */
+
+        if (from != NGX_HTTP_OK) {
+            *status = ngx_http_mcp_modern_client_status(NGX_HTTP_OK, code);
+        }
+
         return NGX_OK;
     }
 
