@@ -332,6 +332,9 @@ my %lost = (
     '200 in an array' => [200, -32001, 'Session not found'],
     '400 with the id' => [400, -32000,
                           'Bad Request: No valid session ID provided'],
+    '400 with the id, longer' => [400, -32000,
+                                  'Bad Request: No valid session ID provided '
+                                  . 'for non-initialize request'],
     '400 with an id of its own' => [400, -32600,
                                     'Bad Request: Unknown Mcp-Session-Id'],
     '400 as text' => [400, undef, "Invalid session ID\n"],

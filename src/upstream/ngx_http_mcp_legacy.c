@@ -26,7 +26,7 @@
  * without punctuation and ids (ngx_http_mcp_legacy_words()), at most
  */
 #define NGX_HTTP_MCP_LOST_TEXT   256
-#define NGX_HTTP_MCP_LOST_WORDS  64
+#define NGX_HTTP_MCP_LOST_WORDS  128
 
 
 /* steps of a handshake, in their order */
@@ -880,6 +880,7 @@ ngx_http_mcp_legacy_forgot_words(ngx_str_t *text, ngx_str_t *id)
         ngx_string("session not found"),
         ngx_string("no valid session"),
         ngx_string("no valid session provided"),
+        ngx_string("no valid session provided for non initialize request"),
         ngx_string("invalid session"),
         ngx_string("invalid or expired session"),
         ngx_string("invalid or missing session"),
