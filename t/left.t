@@ -4,7 +4,8 @@
 #
 # Calls whose clients have left: they run on, so many for each tenant and in
 # all, and the oldest of a tenant beyond that are cancelled.  A worker has room
-# for 25 of them, and a tenant for half as many.
+# for 25 of them, and a tenant for half as many.  Notifications whose clients
+# have left, which the upstream does not answer, are few in all.
 
 use FindBin;
 use lib "$FindBin::Bin/lib";
@@ -41,6 +42,8 @@ my $up = Mcp::Upstream->new(Mcp::Upstream::mcp(
             [event => $answer],
         );
     },
+    'notifications/unheard' => sub { ([until => 'unheard'],
+                                      [http => 202, {}, '']) },
 ));
 
 my $t = Mcp::Test->new(vars => { UP => $up->port }, workers => 2,
@@ -55,6 +58,7 @@ server {
         mcp_upstream up /_up listen=off;
         mcp_tenant $http_x_tenant;
         mcp_call_limit 12;
+        mcp_batch on;
     }
 
     location = /huge {
@@ -319,4 +323,50 @@ $up->release('huge');
 ok(wait_for(sub { calls()->{running} == 0 }), 'and end')
     or diag(calls()->{running});
 
+
+# notifications: a worker waits for the answers of a few
+
+sub unheard { grep { !$_->{ended} } $up->calls('notifications/unheard') }
+
+for my $array (0, 1) {
+    my @n = map { { jsonrpc => '2.0', method => 'notifications/unheard',
+                    params => { n => $_ } } } 1 .. 12;
+    my $s = $t->session(headers => { 'X-Tenant' => 'unheard' },
+                        $array ? (version => '2025-03-26') : ());
+
+    $s->call('tools/call', { name => 'quick' });
+    $up->clear;
+
+    my $begin = time;
+
+    for (1 .. 100 / ($array ? @n : 1)) {
+        my $c = $t->conn_on_worker($worker);
+        $s->send_only($array ? \@n : $n[0], conn => $c);
+        $c->close;
+    }
+
+    $up->wait_requests(sub { ref $_[0]{json}
+        && ($_[0]{json}{method} || '') eq 'notifications/unheard' });
+
+    is($s->call('tools/call', { name => 'quick' },
+                conn => $t->conn_on_worker($worker))
+       ->{result}{content}[0]{text}, 'quick', 'others are served meanwhile');
+
+    ok(wait_for(sub { unheard() <= 20 }), 'few are waited for')
+        or diag(scalar unheard());
+    within(time - $begin, 0, 4, 'as they are too many, not too old');
+    cmp_ok(scalar $up->calls('notifications/unheard'), '>', 75,
+           'but most were passed on');
+    ok(wait_for(sub { unheard() == 0 }), 'and none for long');
+}
+
+my $begin = time;
+my $waits = $modest->notify('notifications/unheard');
+
+is($waits->{status}, 202, 'a client that waits is answered');
+within(time - $begin, 4.9, 9, 'after some seconds');
+like($t->log, qr/1 of 1 upstreams have not answered notifications\/unheard/,
+     'the log says that the upstream was not waited for');
+
+$t->allow_log(qr/its client left/);
 done_testing();

@@ -574,6 +574,10 @@ ngx_http_mcp_batch_start(ngx_http_mcp_batch_t *batch, ngx_uint_t n)
                                         ngx_http_mcp_batch_notification_done);
         if (rc == NGX_OK) {
             batch->running++;
+
+            if (batch->left) {
+                ngx_http_mcp_fanout_left(batch->r);
+            }
         }
 
         return;
@@ -658,6 +662,8 @@ ngx_http_mcp_batch_reading(ngx_http_request_t *r)
             ngx_http_mcp_call_client_left(call);
         }
     }
+
+    ngx_http_mcp_fanout_left(r);
 
     ngx_http_mcp_batch_done(batch);
 }

@@ -8,10 +8,12 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 #include "ngx_http_mcp_module.h"
+#include "ngx_http_mcp_call.h"
 #include "ngx_http_mcp_edge.h"
 #include "ngx_http_mcp_server_request.h"
 
 
+static void ngx_http_mcp_notification_reading(ngx_http_request_t *r);
 static ngx_http_mcp_upstream_t *ngx_http_mcp_notification_upstream(
     ngx_http_mcp_loc_conf_t *mlcf, uint32_t hash);
 static void ngx_http_mcp_notification_message(
@@ -41,9 +43,18 @@ ngx_http_mcp_notification(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    /* the message is passed on even if the client leaves */
+    return ngx_http_mcp_suspend(r, ngx_http_mcp_notification_reading);
+}
 
-    return ngx_http_mcp_suspend(r, ngx_http_block_reading);
+
+/* the message is passed on even if the client leaves */
+
+static void
+ngx_http_mcp_notification_reading(ngx_http_request_t *r)
+{
+    if (ngx_http_mcp_call_test_client(r)) {
+        ngx_http_mcp_fanout_left(r);
+    }
 }
 
 

@@ -10,14 +10,38 @@
 #include "ngx_http_mcp_fanout.h"
 
 
+/*
+ * Fanouts whose clients have left keep at most this part of worker_connections:
+ * each has the connection of its client and one to each upstream.
+ */
+#define NGX_HTTP_MCP_FANOUT_SHARE  8
+
+
 static ngx_uint_t ngx_http_mcp_fanout_has_session(
     ngx_http_mcp_fanout_t *fanout, ngx_http_mcp_upstream_t *u);
 static ngx_int_t ngx_http_mcp_fanout_send(ngx_http_mcp_fanout_t *fanout,
     ngx_http_mcp_upstream_t *u);
+static void ngx_http_mcp_fanout_enqueue(ngx_http_mcp_fanout_t *fanout);
+static void ngx_http_mcp_fanout_dequeue(ngx_http_mcp_fanout_t *fanout);
 static void ngx_http_mcp_fanout_done(ngx_http_mcp_upstream_request_t *ureq,
     ngx_http_mcp_outcome_e outcome);
 static void ngx_http_mcp_fanout_timeout(ngx_event_t *ev);
 static void ngx_http_mcp_fanout_cleanup(void *data);
+
+
+/* the worker's running fanouts, and those whose clients have left */
+
+static ngx_queue_t  ngx_http_mcp_fanouts = {
+    &ngx_http_mcp_fanouts, &ngx_http_mcp_fanouts
+};
+
+static ngx_queue_t  ngx_http_mcp_fanouts_left = {
+    &ngx_http_mcp_fanouts_left, &ngx_http_mcp_fanouts_left
+};
+
+/* connections of the latter */
+
+static ngx_uint_t  ngx_http_mcp_fanouts_left_n;
 
 
 ngx_http_mcp_fanout_t *
@@ -71,7 +95,13 @@ ngx_http_mcp_fanout_start(ngx_http_mcp_fanout_t *fanout,
             return NGX_ERROR;
         }
 
-        return fanout->n ? NGX_OK : NGX_DECLINED;
+        if (fanout->n == 0) {
+            return NGX_DECLINED;
+        }
+
+        ngx_http_mcp_fanout_enqueue(fanout);
+
+        return NGX_OK;
     }
 
     for (u = ngx_http_mcp_router_next(router, NULL);
@@ -92,11 +122,34 @@ ngx_http_mcp_fanout_start(ngx_http_mcp_fanout_t *fanout,
         return NGX_DECLINED;
     }
 
-    if (fanout->n > 1) {
-        ngx_add_timer(&fanout->timer, NGX_HTTP_MCP_FANOUT_TIME);
-    }
+    ngx_http_mcp_fanout_enqueue(fanout);
 
     return NGX_OK;
+}
+
+
+static void
+ngx_http_mcp_fanout_enqueue(ngx_http_mcp_fanout_t *fanout)
+{
+    ngx_queue_insert_tail(&ngx_http_mcp_fanouts, &fanout->queue);
+
+    ngx_add_timer(&fanout->timer, NGX_HTTP_MCP_FANOUT_TIME);
+}
+
+
+static void
+ngx_http_mcp_fanout_dequeue(ngx_http_mcp_fanout_t *fanout)
+{
+    if (fanout->queue.next == NULL) {
+        return;
+    }
+
+    ngx_queue_remove(&fanout->queue);
+    fanout->queue.next = NULL;
+
+    if (fanout->left) {
+        ngx_http_mcp_fanouts_left_n -= fanout->n + 1;
+    }
 }
 
 
@@ -169,6 +222,8 @@ ngx_http_mcp_fanout_done(ngx_http_mcp_upstream_request_t *ureq,
         ngx_del_timer(&fanout->timer);
     }
 
+    ngx_http_mcp_fanout_dequeue(fanout);
+
     fanout->done(fanout);
 }
 
@@ -178,12 +233,15 @@ ngx_http_mcp_fanout_timeout(ngx_event_t *ev)
 {
     ngx_http_mcp_fanout_t  *fanout;
 
+    static ngx_str_t  response = ngx_string("a response");
+
     fanout = ev->data;
 
     ngx_log_error(NGX_LOG_INFO, ev->log, 0,
                   "mcp %ui of %ui upstreams have not answered %V of a client "
                   "after %d ms; they are not waited for",
-                  fanout->running, fanout->n, &fanout->scope.method,
+                  fanout->running, fanout->n,
+                  fanout->scope.method.len ? &fanout->scope.method : &response,
                   NGX_HTTP_MCP_FANOUT_TIME);
 
     ngx_http_mcp_fanout_abort(fanout);
@@ -204,6 +262,47 @@ ngx_http_mcp_fanout_abort(ngx_http_mcp_fanout_t *fanout)
 
 
 void
+ngx_http_mcp_fanout_left(ngx_http_request_t *r)
+{
+    ngx_uint_t              max;
+    ngx_queue_t            *q;
+    ngx_http_mcp_fanout_t  *fanout;
+
+    q = ngx_queue_head(&ngx_http_mcp_fanouts);
+
+    while (q != ngx_queue_sentinel(&ngx_http_mcp_fanouts)) {
+
+        fanout = ngx_queue_data(q, ngx_http_mcp_fanout_t, queue);
+        q = ngx_queue_next(q);
+
+        if (fanout->r == r) {
+            ngx_queue_remove(&fanout->queue);
+            ngx_queue_insert_tail(&ngx_http_mcp_fanouts_left, &fanout->queue);
+
+            fanout->left = 1;
+            ngx_http_mcp_fanouts_left_n += fanout->n + 1;
+        }
+    }
+
+    max = ngx_cycle->connection_n / NGX_HTTP_MCP_FANOUT_SHARE;
+
+    while (ngx_http_mcp_fanouts_left_n > max) {
+
+        q = ngx_queue_head(&ngx_http_mcp_fanouts_left);
+        fanout = ngx_queue_data(q, ngx_http_mcp_fanout_t, queue);
+
+        ngx_log_error(NGX_LOG_WARN, fanout->r->connection->log, 0,
+                      "mcp answer of an upstream to a notification or response "
+                      "is not waited for: its client left, and such messages "
+                      "keep more than an eighth of \"worker_connections\"");
+
+        ngx_http_mcp_fanout_dequeue(fanout);
+        ngx_http_mcp_fanout_abort(fanout);
+    }
+}
+
+
+void
 ngx_http_mcp_fanout_stop(ngx_http_mcp_fanout_t *fanout)
 {
     ngx_uint_t  i;
@@ -217,6 +316,8 @@ ngx_http_mcp_fanout_stop(ngx_http_mcp_fanout_t *fanout)
     if (fanout->timer.timer_set) {
         ngx_del_timer(&fanout->timer);
     }
+
+    ngx_http_mcp_fanout_dequeue(fanout);
 }
 
 

@@ -17,7 +17,7 @@
 #include "ngx_http_mcp_upstream_request.h"
 
 
-/* ms; if there are several upstreams, requests that take longer are aborted */
+/* ms; requests that take longer are aborted */
 #define NGX_HTTP_MCP_FANOUT_TIME  5000
 
 
@@ -56,6 +56,10 @@ struct ngx_http_mcp_fanout_s {
     ngx_http_mcp_upstream_request_t  *ureqs;
     ngx_uint_t                        running;
     ngx_event_t                       timer;
+    ngx_queue_t                       queue;     /* in the queue of running
+                                                    fanouts, or in that of those
+                                                    whose clients have left */
+    unsigned                          left:1;    /* in the latter */
 };
 
 
@@ -71,6 +75,12 @@ ngx_int_t ngx_http_mcp_fanout_start(ngx_http_mcp_fanout_t *fanout,
 
 /* aborts the requests; done() follows in a later event */
 void ngx_http_mcp_fanout_abort(ngx_http_mcp_fanout_t *fanout);
+
+/*
+ * The client of the request r has left.  Its fanouts run on, but if those of
+ * clients that left keep too many connections, the oldest are aborted.
+ */
+void ngx_http_mcp_fanout_left(ngx_http_request_t *r);
 
 /* frees what is not in r->pool; done() is not called any more */
 void ngx_http_mcp_fanout_stop(ngx_http_mcp_fanout_t *fanout);
