@@ -14,12 +14,21 @@ use Mcp::Clock;
 
 my $clock = Mcp::Clock->new;
 
+# a stream that is to be resumed
+
+sub later { ([sse => {}], [event => undef, id => 'e', retry => 30000]) }
+
 my $up = Mcp::Upstream->new(Mcp::Upstream::mcp(
+    GET => sub {
+        return $_[0]{headers}{'last-event-id'} ? later()
+                                               : [http => 405, {}, ''];
+    },
     capabilities => { tools => {} },
     'tools/list' => { tools => [] },
     'tools/call' => sub {
         my ($r) = @_;
         return { as => 'plain' } if $r->{json}{params}{name} eq 'plain';
+        return later() if $r->{json}{params}{name} eq 'later';
         return ([until => 'slow'],
                 [json => Mcp::Upstream::result($r, { as => 'slow' })]);
     },
@@ -130,6 +139,27 @@ for my $name (qw(mcp off json)) {
            'the client saw signs of life')
         unless $name eq 'json';
 }
+
+# the longest time of all includes the pauses before a stream is resumed
+
+sub resumed { scalar grep { $_->{headers}{'last-event-id'} } $up->requests }
+
+my $plain = $t->session(path => '/total', accept => 'application/json');
+my $later = $plain->send_only($plain->message('tools/call',
+                                              { name => 'later' }));
+$up->wait_requests(sub {
+    ref $_[0]{json} && ($_[0]{json}{params}{name} || '') eq 'later'
+});
+
+for my $n (1, 2) {
+    $clock->pass($t, 31);
+    ok((wait_for { resumed() == $n }), 'a stream is resumed');
+}
+
+$r = $plain->read_response($later->response('POST'));
+like($r->{body}, qr/"the upstream took too long"/,
+     'but not behind the longest time of all');
+is(resumed(), 2, 'nor is it asked for again');
 
 $t->allow_log(qr/was silent for/, qr/did not finish within/, qr/timed out/);
 done_testing();

@@ -67,7 +67,7 @@ static void ngx_http_mcp_upstream_request_done(ngx_http_mcp_exchange_t *x,
 static ngx_uint_t ngx_http_mcp_upstream_request_heal(
     ngx_http_mcp_upstream_request_t *ureq);
 static ngx_uint_t ngx_http_mcp_upstream_request_resumes(
-    ngx_http_mcp_upstream_request_t *ureq, ngx_http_mcp_outcome_e outcome);
+    ngx_http_mcp_upstream_request_t *ureq, ngx_http_mcp_outcome_e *outcome);
 static void ngx_http_mcp_upstream_request_event(ngx_event_t *ev);
 static void ngx_http_mcp_upstream_request_closed(
     ngx_http_mcp_upstream_request_t *ureq);
@@ -486,6 +486,7 @@ static ngx_int_t
 ngx_http_mcp_upstream_request_exchange(ngx_http_mcp_upstream_request_t *ureq,
     ngx_str_t *body)
 {
+    ngx_msec_t                elapsed;
     ngx_http_mcp_exchange_t  *x;
 
     x = ngx_http_mcp_upstream_exchange(ureq->r, ureq->upstream, &ureq->scope);
@@ -505,8 +506,17 @@ ngx_http_mcp_upstream_request_exchange(ngx_http_mcp_upstream_request_t *ureq,
         x->method = NGX_HTTP_GET;
         x->last_event_id = ureq->last_event_id;
 
-    } else if (ngx_http_mcp_upstream_body(x, body) != NGX_OK) {
-        return NGX_ERROR;
+        if (x->total) {
+            elapsed = ngx_current_msec - ureq->sent;
+            x->total = elapsed < x->total ? x->total - elapsed : 1;
+        }
+
+    } else {
+        ureq->sent = ngx_current_msec;
+
+        if (ngx_http_mcp_upstream_body(x, body) != NGX_OK) {
+            return NGX_ERROR;
+        }
     }
 
     if (ureq->manner->head && ureq->manner->head(ureq, x) != NGX_OK) {
@@ -723,7 +733,7 @@ ngx_http_mcp_upstream_request_done(ngx_http_mcp_exchange_t *x,
         return;
     }
 
-    if (!ngx_http_mcp_upstream_request_resumes(ureq, outcome)) {
+    if (!ngx_http_mcp_upstream_request_resumes(ureq, &outcome)) {
         ngx_http_mcp_upstream_request_end(ureq, outcome);
     }
 }
@@ -758,13 +768,16 @@ ngx_http_mcp_upstream_request_heal(ngx_http_mcp_upstream_request_t *ureq)
 }
 
 
-/* returns whether the stream, which the upstream ended early, is resumed */
+/*
+ * Returns whether the stream, which the upstream ended early, is resumed.  Sets
+ * *outcome if there is no time for that.
+ */
 
 static ngx_uint_t
 ngx_http_mcp_upstream_request_resumes(ngx_http_mcp_upstream_request_t *ureq,
-    ngx_http_mcp_outcome_e outcome)
+    ngx_http_mcp_outcome_e *outcome)
 {
-    ngx_msec_t      delay;
+    ngx_msec_t      delay, total;
     ngx_mcp_sse_t  *sse;
 
     sse = ureq->x->sse;
@@ -772,7 +785,7 @@ ngx_http_mcp_upstream_request_resumes(ngx_http_mcp_upstream_request_t *ureq,
     if (!ureq->manner->streams || ureq->answered || ureq->aborted
         || ureq->get_stream
         || sse == NULL || sse->id.len == 0
-        || (outcome != NGX_HTTP_MCP_OK && outcome != NGX_HTTP_MCP_CUT)
+        || (*outcome != NGX_HTTP_MCP_OK && *outcome != NGX_HTTP_MCP_CUT)
         || ureq->resumes++ == NGX_HTTP_MCP_RESUMES
         || ngx_http_mcp_string_copy(ureq->r->pool, &ureq->last_event_id,
                                     &sse->id)
@@ -787,9 +800,23 @@ ngx_http_mcp_upstream_request_resumes(ngx_http_mcp_upstream_request_t *ureq,
         delay = NGX_HTTP_MCP_RESUME;
     }
 
+    delay = ngx_min(delay, NGX_HTTP_MCP_RESUME_MAX);
+    total = ureq->upstream->total;
+
+    if (total && ngx_current_msec - ureq->sent + delay >= total) {
+
+        ngx_log_error(NGX_LOG_ERR, ureq->r->connection->log, 0,
+                      "mcp upstream \"%V\" did not finish within %Mms: it "
+                      "ended its stream, which is to be resumed later",
+                      &ureq->upstream->name, total);
+
+        *outcome = NGX_HTTP_MCP_TIMEOUT;
+        return 0;
+    }
+
     ureq->step = ngx_http_mcp_upstream_request_resume;
 
-    ngx_add_timer(&ureq->event, ngx_min(delay, NGX_HTTP_MCP_RESUME_MAX));
+    ngx_add_timer(&ureq->event, delay);
 
     if (ureq->interrupted) {
         ureq->interrupted(ureq);

@@ -204,6 +204,8 @@ struct ngx_http_mcp_upstream_request_s {
                                                      next */
     ngx_uint_t                        resumes;    /* number of times that the
                                                      stream was resumed */
+    ngx_msec_t                        sent;       /* time at which the message
+                                                     was sent */
     ngx_http_mcp_waiter_t             waiter;
     ngx_event_t                       event;
     ngx_str_t                         room;       /* memory in r->pool for the
