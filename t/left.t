@@ -5,7 +5,8 @@
 # Calls whose clients have left: they run on, so many for each tenant and in
 # all, and the oldest of a tenant beyond that are cancelled.  A worker has room
 # for 25 of them, and a tenant for half as many.  Notifications whose clients
-# have left, which the upstream does not answer, are few in all.
+# have left, which the upstream does not answer, are few in all.  So are answers
+# to an upstream that it does not take.
 
 use FindBin;
 use lib "$FindBin::Bin/lib";
@@ -20,6 +21,12 @@ my $up = Mcp::Upstream->new(Mcp::Upstream::mcp(
             content => [{ type => 'text', text => $name }] });
 
         return [json => $answer] if $name eq 'quick';
+
+        return ([sse => {}],
+                (map { [event => { jsonrpc => '2.0', id => "p$_",
+                                   method => 'sampling/createMessage',
+                                   params => {} }] } 1 .. 500),
+                [event => $answer]) if $name eq 'asks';
 
         if ($name eq 'huge') {
             my $head = '{"jsonrpc":"2.0","id":' . json_encode($r->{json}{id})
@@ -42,6 +49,7 @@ my $up = Mcp::Upstream->new(Mcp::Upstream::mcp(
             [event => $answer],
         );
     },
+    response => sub { ([until => 'response'], [http => 202, {}, '']) },
     'notifications/unheard' => sub { ([until => 'unheard'],
                                       [http => 202, {}, '']) },
 ));
@@ -368,5 +376,29 @@ within(time - $begin, 4.9, 9, 'after some seconds');
 like($t->log, qr/1 of 1 upstreams have not answered notifications\/unheard/,
      'the log says that the upstream was not waited for');
 
-$t->allow_log(qr/its client left/);
+
+# an upstream that asks much and takes no answers gets few
+
+sub responses { grep { ref $_->{json} && !$_->{json}{method} } $up->requests }
+
+$up->clear;
+is($modest->call('tools/call', { name => 'asks' },
+                 conn => $t->conn_on_worker($worker))
+   ->{result}{content}[0]{text}, 'asks', 'an upstream that asks is waited for');
+ok(wait_for(sub { responses() == 10 }), 'and gets answers')
+    or diag(scalar responses());
+is($modest->call('tools/call', { name => 'quick' },
+                 conn => $t->conn_on_worker($worker))
+   ->{result}{content}[0]{text}, 'quick', 'others are served meanwhile');
+is(scalar(() = $t->log =~ /requests of upstream "up" are not answered/g), 1,
+   'the log says once that there are too many');
+
+$up->release('response');
+$modest->call('tools/call', { name => 'asks' },
+              conn => $t->conn_on_worker($worker));
+ok(wait_for(sub { responses() == 20 }), 'later, there is room again')
+    or diag(scalar responses());
+$up->release('response');
+
+$t->allow_log(qr/its client left/, qr/are not answered/);
 done_testing();

@@ -13,11 +13,24 @@
 #include "ngx_mcp_splice.h"
 
 
+/*
+ * Replies under way to the requests of one upstream have at most this part of
+ * worker_connections; each takes two connections.
+ */
+#define NGX_HTTP_MCP_REPLIES_SHARE  16
+
+/* ms between two lines of the log about too many of them */
+#define NGX_HTTP_MCP_REPLIES_INTERVAL  60000
+
+
 static ngx_int_t ngx_http_mcp_server_request_open(ngx_mcp_zone_t *zone,
     ngx_mcp_caller_t *caller, ngx_mcp_json_t *json,
     ngx_mcp_server_request_t *request, ngx_str_t *id);
 static ngx_int_t ngx_http_mcp_server_request_check(ngx_mcp_zone_t *zone,
     ngx_mcp_caller_t *caller, ngx_uint_t method, ngx_str_t *text);
+static ngx_uint_t ngx_http_mcp_server_request_replies(
+    ngx_http_mcp_upstream_request_t *ureq);
+static void ngx_http_mcp_server_request_replied(void *data);
 
 
 ngx_uint_t
@@ -284,7 +297,12 @@ ngx_http_mcp_server_request_reply(ngx_http_mcp_upstream_request_t *ureq,
     const char *what)
 {
     ngx_str_t                 body, text, none;
+    ngx_http_cleanup_t       *cln;
     ngx_http_mcp_exchange_t  *x;
+
+    if (!ngx_http_mcp_server_request_replies(ureq)) {
+        return;
+    }
 
     ngx_str_set(&none, "");
 
@@ -295,6 +313,18 @@ ngx_http_mcp_server_request_reply(ngx_http_mcp_upstream_request_t *ureq,
     if (x == NULL) {
         return;
     }
+
+    cln = ngx_http_cleanup_add(x->r, 0);
+
+    if (cln == NULL) {
+        ngx_http_mcp_background_close(x->r);
+        return;
+    }
+
+    cln->handler = ngx_http_mcp_server_request_replied;
+    cln->data = ureq->upstream->worker;
+
+    ureq->upstream->worker->replies++;
 
     text.data = (u_char *) what;
     text.len = ngx_strlen(what);
@@ -309,6 +339,47 @@ ngx_http_mcp_server_request_reply(ngx_http_mcp_upstream_request_t *ureq,
     }
 
     (void) ngx_http_mcp_background_send(x, &body);
+}
+
+
+/* returns whether one more reply may be sent to the upstream */
+
+static ngx_uint_t
+ngx_http_mcp_server_request_replies(ngx_http_mcp_upstream_request_t *ureq)
+{
+    ngx_uint_t                       max;
+    ngx_http_mcp_upstream_worker_t  *w;
+
+    w = ureq->upstream->worker;
+    max = ngx_max(ngx_cycle->connection_n / NGX_HTTP_MCP_REPLIES_SHARE, 1);
+
+    if (w->replies < max) {
+        return 1;
+    }
+
+    if (w->replies_logged == 0
+        || ngx_current_msec - w->replies_logged
+           >= NGX_HTTP_MCP_REPLIES_INTERVAL)
+    {
+        w->replies_logged = ngx_current_msec ? ngx_current_msec : 1;
+
+        ngx_log_error(NGX_LOG_ERR, ureq->r->connection->log, 0,
+                      "mcp requests of upstream \"%V\" are not answered: it "
+                      "sends more than it takes answers, of which %ui are "
+                      "under way; raise \"worker_connections\" if it has to "
+                      "send so many at once", &ureq->upstream->name, max);
+    }
+
+    return 0;
+}
+
+
+static void
+ngx_http_mcp_server_request_replied(void *data)
+{
+    ngx_http_mcp_upstream_worker_t *w = data;
+
+    w->replies--;
 }
 
 

@@ -53,7 +53,8 @@ ngx_int_t ngx_http_mcp_server_request_from_client(ngx_mcp_zone_t *zone,
 /*
  * Answers the server request with this raw id: with the raw result "what", or,
  * if code is not 0, with an error of this code and text.  The answer is sent
- * on a background request, because ureq may live long.
+ * on a background request, because ureq may live long.  If too many answers
+ * are under way, this one is left out (logged).
  */
 void ngx_http_mcp_server_request_reply(ngx_http_mcp_upstream_request_t *ureq,
     ngx_http_mcp_audience_t *audience, ngx_str_t *id, ngx_int_t code,

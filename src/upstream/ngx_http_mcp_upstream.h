@@ -76,6 +76,12 @@ typedef struct {
                                                       said that a client was
                                                       answered without the
                                                       upstream; or 0 */
+    ngx_uint_t                        replies;     /* replies to requests of
+                                                      the upstream that are
+                                                      under way */
+    ngx_msec_t                        replies_logged;  /* time at which the log
+                                                      said that they are too
+                                                      many; or 0 */
     ngx_uint_t                        single_logged;  /* the log said that the
                                                          upstream notified only
                                                          one session of an
