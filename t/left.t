@@ -360,7 +360,7 @@ for my $array (0, 1) {
                 conn => $t->conn_on_worker($worker))
        ->{result}{content}[0]{text}, 'quick', 'others are served meanwhile');
 
-    ok(wait_for(sub { unheard() <= 20 }), 'few are waited for')
+    ok(wait_for(sub { unheard() <= 24 }), 'few are waited for')
         or diag(scalar unheard());
     within(time - $begin, 0, 4, 'as they are too many, not too old');
     cmp_ok(scalar $up->calls('notifications/unheard'), '>', 75,
@@ -385,7 +385,7 @@ $up->clear;
 is($modest->call('tools/call', { name => 'asks' },
                  conn => $t->conn_on_worker($worker))
    ->{result}{content}[0]{text}, 'asks', 'an upstream that asks is waited for');
-ok(wait_for(sub { responses() == 10 }), 'and gets answers')
+ok(wait_for(sub { responses() == 12 }), 'and gets answers')
     or diag(scalar responses());
 is($modest->call('tools/call', { name => 'quick' },
                  conn => $t->conn_on_worker($worker))
@@ -396,7 +396,7 @@ is(scalar(() = $t->log =~ /requests of upstream "up" are not answered/g), 1,
 $up->release('response');
 $modest->call('tools/call', { name => 'asks' },
               conn => $t->conn_on_worker($worker));
-ok(wait_for(sub { responses() == 20 }), 'later, there is room again')
+ok(wait_for(sub { responses() == 24 }), 'later, there is room again')
     or diag(scalar responses());
 $up->release('response');
 
