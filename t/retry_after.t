@@ -22,7 +22,11 @@ my $legacy = Mcp::Upstream->new(Mcp::Upstream::mcp(
     GET => sub { return $busy },
 ));
 
-my $feed = Mcp::Upstream->new(sub { return $busy });
+my $feed = Mcp::Upstream->new(sub {
+    return $Mcp::Upstream::V{open} ? ([sse => {}], [tag => 'open'], [hang =>])
+         : $Mcp::Upstream::V{hour}
+         ? [http => 503, { 'Retry-After' => 3600 }, ''] : $busy;
+});
 
 my $listen = Mcp::Upstream::modern(
     capabilities => { resources => { subscribe => JSON::PP::true } });
@@ -116,6 +120,21 @@ is(feeds(), 2, 'so does that of the feed');
 $clock->pass($t, 25);
 ok((wait_for { gets() == 3 }), 'both streams are');
 ok((wait_for { feeds() == 3 }), 'asked for after it');
+
+
+# a long pause, of which a reload leaves a minute, and which is over then
+
+$feed->set(hour => 1);
+$clock->pass($t, 65);
+ok((wait_for { feeds() == 4 }), 'the feed asks for an hour');
+ok($t->reload && $t->wait_old, 'reload');
+$feed->set(open => 1);
+$clock->pass($t, 40);
+is(feeds(), 4, 'the pause goes on');
+$clock->pass($t, 25);
+ok((wait_for { $feed->held('open') }), 'for a minute, and the feed opens');
+ok($t->reload, 'another reload');
+ok((wait_for { feeds() == 6 }), 'after which it is read again at once');
 
 
 # a stream that is to replace another one

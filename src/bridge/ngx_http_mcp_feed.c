@@ -713,8 +713,10 @@ ngx_http_mcp_feed_wanted(ngx_http_mcp_feed_stream_t *fs)
         return ngx_mcp_topics_wanted(bridge->zone, &bridge->endpoint, tenant);
     }
 
-    if (ngx_http_mcp_topic_uri(&fs->topic, fs->scratch, &uri) != NGX_OK) {
-        return NGX_OK;
+    rc = ngx_http_mcp_topic_uri(&fs->topic, fs->scratch, &uri);
+
+    if (rc != NGX_OK) {
+        return (rc == NGX_ERROR) ? NGX_OK : NGX_DECLINED;
     }
 
     rc = ngx_mcp_topic_wanted(bridge->zone, &bridge->endpoint, tenant, &uri,

@@ -85,6 +85,8 @@ static ngx_int_t ngx_http_mcp_stream_large(ngx_http_mcp_stream_t *s,
 static ngx_int_t ngx_http_mcp_stream_text(ngx_http_mcp_stream_t *s,
     ngx_str_t *text);
 static ngx_int_t ngx_http_mcp_stream_send_end(ngx_http_mcp_stream_t *s);
+static void ngx_http_mcp_stream_break(ngx_http_mcp_stream_t *s,
+    ngx_mcp_counter_e counter);
 static void ngx_http_mcp_stream_turn(ngx_http_mcp_stream_t *s);
 static void ngx_http_mcp_stream_turn_handler(ngx_event_t *ev);
 static ngx_int_t ngx_http_mcp_stream_next(ngx_http_mcp_streams_t *streams,
@@ -463,7 +465,7 @@ ngx_http_mcp_stream_turn(ngx_http_mcp_stream_t *s)
         ngx_log_error(NGX_LOG_INFO, s->connection->log, 0,
                       "mcp client is too slow: newer events have replaced the "
                       "next event of its stream");
-        ngx_http_mcp_stream_close(s, NGX_MCP_COUNTER_STREAMS_SLOW);
+        ngx_http_mcp_stream_break(s, NGX_MCP_COUNTER_STREAMS_SLOW);
         return;
 
     case NGX_ERROR:
@@ -478,6 +480,23 @@ ngx_http_mcp_stream_turn(ngx_http_mcp_stream_t *s)
         s->source_waits = 0;
         s->owner->room(s->owner->data);
     }
+}
+
+
+/*
+ * Closes a stream that its client is to open again.  Older clients only do so
+ * if the response is incomplete.  What a held stream has not sent would be
+ * dropped then.
+ */
+
+static void
+ngx_http_mcp_stream_break(ngx_http_mcp_stream_t *s, ngx_mcp_counter_e counter)
+{
+    s->cut = (s->chunked && s->listen.len == 0
+              && s->zs.channel == NGX_MCP_GENERAL_CHANNEL
+              && (s->held == NULL || s->unsent == 0));
+
+    ngx_http_mcp_stream_close(s, counter);
 }
 
 
@@ -1515,10 +1534,5 @@ ngx_http_mcp_drain_stream(ngx_http_mcp_streams_t *streams, ngx_uint_t slot)
         return;
     }
 
-    /* older clients only come back if the response is incomplete */
-
-    s->cut = (s->chunked && s->listen.len == 0
-              && s->zs.channel == NGX_MCP_GENERAL_CHANNEL);
-
-    ngx_http_mcp_stream_close(s, NGX_MCP_COUNTER_STREAMS_DRAINED);
+    ngx_http_mcp_stream_break(s, NGX_MCP_COUNTER_STREAMS_DRAINED);
 }

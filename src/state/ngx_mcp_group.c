@@ -17,7 +17,10 @@
 /* groups examined under one hold of the lock */
 #define NGX_MCP_GROUP_STEPS  16
 
-/* bytes of an endpoint's name at most, which is a word of nginx.conf */
+/*
+ * Bytes of an endpoint's name that are looked at.  A longer one would need a
+ * server name and a location of this length together.
+ */
 #define NGX_MCP_ENDPOINT_MAX  4096
 
 

@@ -731,7 +731,7 @@ typedef struct {
 /* how far an item is delivered */
 
 typedef struct {
-    uint64_t                number;       /* of the group that got it last */
+    uint64_t                number;       /* ngx_mcp_groups_t.number */
     ngx_mcp_ref_t           group;        /* the group that got it last */
     uint32_t                delivery;     /* index of the next delivery */
     uint32_t                opened;       /* its window was looked for */

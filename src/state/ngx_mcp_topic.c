@@ -1183,6 +1183,17 @@ ngx_mcp_topic_search(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
 
         ngx_mcp_zone_lock(zone);
 
+        if (groups.ref.block
+            && ngx_mcp_record(zone, groups.ref, NGX_MCP_GROUP) == NULL)
+        {
+            /*
+             * The group has ended.  The search begins anew, because it would
+             * take long to skip all groups up to there.
+             */
+
+            ngx_mcp_groups_init(&groups, endpoint, tenant);
+        }
+
         rc = ngx_mcp_groups_next_locked(zone, &groups);
 
         if (rc == NGX_OK) {

@@ -133,7 +133,11 @@ ngx_http_mcp_fanout_enqueue(ngx_http_mcp_fanout_t *fanout)
 {
     ngx_queue_insert_tail(&ngx_http_mcp_fanouts, &fanout->queue);
 
-    ngx_add_timer(&fanout->timer, NGX_HTTP_MCP_FANOUT_TIME);
+    /* a response may be long, and its upstream waits for it */
+
+    if (fanout->only == NULL) {
+        ngx_add_timer(&fanout->timer, NGX_HTTP_MCP_FANOUT_TIME);
+    }
 }
 
 
@@ -281,6 +285,10 @@ ngx_http_mcp_fanout_left(ngx_http_request_t *r)
 
             fanout->left = 1;
             ngx_http_mcp_fanouts_left_n += fanout->n + 1;
+
+            if (!fanout->timer.timer_set) {
+                ngx_add_timer(&fanout->timer, NGX_HTTP_MCP_FANOUT_TIME);
+            }
         }
     }
 
@@ -291,7 +299,7 @@ ngx_http_mcp_fanout_left(ngx_http_request_t *r)
         q = ngx_queue_head(&ngx_http_mcp_fanouts_left);
         fanout = ngx_queue_data(q, ngx_http_mcp_fanout_t, queue);
 
-        ngx_log_error(NGX_LOG_WARN, fanout->r->connection->log, 0,
+        ngx_log_error(NGX_LOG_INFO, fanout->r->connection->log, 0,
                       "mcp answer of an upstream to a notification or response "
                       "is not waited for: its client left, and such messages "
                       "keep more than an eighth of \"worker_connections\"");

@@ -627,6 +627,7 @@ ngx_mcp_lease_connected(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease,
         l->rec.flags &= ~NGX_MCP_LEASE_FAILED;
         l->rec.flags |= NGX_MCP_LEASE_READ;
         l->last = ngx_current_msec;
+        l->pause = 0;
 
         ngx_mcp_lease_settle_locked(zone, l);
     }
