@@ -6,7 +6,7 @@
 #
 #   t/build.sh             the module for Debian's nginx (needs nginx-dev)
 #   t/build.sh clang       the same by clang
-#   t/build.sh sanitize    nginx and the module with ASan and UBSan
+#   t/build.sh sanitize [VERSION]   nginx and the module with ASan and UBSan
 #   t/build.sh 1.26        nginx and the module, from Debian's source archive
 #   t/build.sh 1.30
 #   t/build.sh versions    the module alone, against nginx-dev 1.26 and 1.30
@@ -248,13 +248,14 @@ versions)
     ;;
 
 sanitize)
-    src=$(fetched 1.22 source)
+    version=${2:-1.22}
+    src=$(fetched "$version" source)
     san="-fsanitize=address,undefined -fno-omit-frame-pointer"
     san="$san -fno-sanitize-recover=undefined"
     # -z nodelete: reports made at exit still know the module's symbols;
     # nginx itself passes null pointers with length 0
     san="$san -fno-sanitize=nonnull-attribute,pointer-overflow,shift,alignment"
-    build sanitize "$src" "binary modules" gcc \
+    build "sanitize${2:+-$version}" "$src" "binary modules" gcc \
         "-g -O1 -fPIC $san -DNGX_DEBUG_PALLOC=1" "$san -Wl,-z,nodelete" $parts
     ;;
 

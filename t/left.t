@@ -345,13 +345,13 @@ for my $array (0, 1) {
     $s->call('tools/call', { name => 'quick' });
     $up->clear;
 
-    my $begin = time;
-
     for (1 .. 100 / ($array ? @n : 1)) {
         my $c = $t->conn_on_worker($worker);
         $s->send_only($array ? \@n : $n[0], conn => $c);
         $c->close;
     }
+
+    my $begin = time;
 
     $up->wait_requests(sub { ref $_[0]{json}
         && ($_[0]{json}{method} || '') eq 'notifications/unheard' });
