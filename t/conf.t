@@ -92,6 +92,16 @@ for my $line ('if ($arg_x) { return 404; }', 'set $x 1;',
 }
 
 
+# post_action would take the context of a request whose stream goes on
+
+for my $place (qw(location server http)) {
+    ($code, $text) = check($place => 'post_action /after;');
+    ok($code, "post_action for an endpoint is refused ($place)");
+    like($text, qr/\[emerg\] "post_action" .*"mcp_\w+" in .*\.conf:\d+; move/,
+         'and the remedy is named');
+}
+
+
 # wrong values
 
 refused(http => $_, qr/write "mcp_zone zone=NAME:SIZE/)

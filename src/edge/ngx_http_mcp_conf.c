@@ -799,6 +799,18 @@ ngx_http_mcp_conf_handlers(ngx_conf_t *cf, ngx_http_mcp_main_conf_t *mmcf)
     for (i = 0; i < mmcf->handlers.nelts; i++) {
         clcf = d[i].loc_conf[ngx_http_core_module.ctx_index];
 
+        if (clcf->post_action.data) {
+
+            /* it would take the request's context while its stream goes on */
+
+            ngx_log_error(NGX_LOG_EMERG, cf->log, 0,
+                          "\"post_action\" cannot be used for \"%V\" in "
+                          "%s:%ui; move \"post_action\" to the locations that "
+                          "need it, or use \"access_log\" or \"mirror\"",
+                          &d[i].directive, d[i].file, d[i].line);
+            return NGX_ERROR;
+        }
+
         if (clcf->handler == d[i].handler) {
             ngx_http_mcp_conf_warn_preempted(cf, &d[i]);
             continue;
