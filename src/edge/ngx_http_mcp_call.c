@@ -414,6 +414,35 @@ ngx_http_mcp_call_audience(ngx_http_mcp_call_t *call,
 }
 
 
+void
+ngx_http_mcp_call_caller(ngx_http_mcp_call_t *call,
+    ngx_http_mcp_upstream_request_t *ureq)
+{
+    ngx_mcp_caller_t  *caller;
+
+    caller = &call->ctx->caller;
+
+    ureq->owner = caller->session;
+    ureq->tenant = caller->tenant;
+    ureq->capabilities = caller->capabilities;
+    ureq->level = caller->level;
+
+    if (call->ctx->client->sessionless) {
+        ureq->principal = ngx_http_mcp_principal_key;
+
+        if (call->message->json.members[NGX_MCP_PATH_META_CLIENT].type
+            == NGX_MCP_JSON_OBJECT)
+        {
+            ureq->client = ngx_mcp_message_member(call->message,
+                                                  NGX_MCP_PATH_META_CLIENT);
+        }
+
+    } else {
+        ureq->stateful = 1;
+    }
+}
+
+
 /* gives the call a number, by which the doorbell finds it in this worker */
 
 static ngx_int_t

@@ -300,13 +300,6 @@ ngx_int_t ngx_http_mcp_call_to_upstream(ngx_http_mcp_call_t *call,
     ngx_uint_t session_only, ngx_http_mcp_reply_t *reply);
 
 /*
- * Sets ctx->principal, which tells callers without a session apart, and
- * ctx->session_id, both in r->pool.  NGX_OK or NGX_ERROR (no memory).
- */
-ngx_int_t ngx_http_mcp_call_principal(ngx_http_request_t *r,
-    ngx_http_mcp_ctx_t *ctx);
-
-/*
  * Sets *key, in r->pool, to the key of a limit with this name for the caller of
  * a call without a session: its tenant, and its identity or else its address.
  * NGX_OK or NGX_ERROR (no memory).

@@ -323,6 +323,18 @@ ngx_int_t ngx_http_mcp_evaluate_value(ngx_http_request_t *r,
     ngx_http_complex_value_t *cv, ngx_str_t *value);
 
 
+/*
+ * The principal of a caller without a session (ngx_http_mcp_principal.c), which
+ * tells it from others.  The first sets ctx->principal and ctx->session_id,
+ * both in r->pool; the second is the handler principal() of upstream requests
+ * for a client.  NGX_OK or NGX_ERROR (no memory).
+ */
+ngx_int_t ngx_http_mcp_principal(ngx_http_request_t *r,
+    ngx_http_mcp_ctx_t *ctx);
+ngx_int_t ngx_http_mcp_principal_key(ngx_http_mcp_upstream_request_t *ureq,
+    ngx_str_t *key);
+
+
 /* initialize (ngx_http_mcp_initialize.c) */
 
 /*

@@ -161,7 +161,7 @@ ngx_http_mcp_request_state_mac(ngx_http_mcp_call_t *call, u_char *packed,
 
     if (caller->identity.len == 0) {
 
-        if (ngx_http_mcp_call_principal(call->r, call->ctx) != NGX_OK) {
+        if (ngx_http_mcp_principal(call->r, call->ctx) != NGX_OK) {
             return NGX_ERROR;
         }
 
