@@ -7,7 +7,7 @@
 #include <ngx_config.h>
 #include <ngx_core.h>
 #include <ngx_http.h>
-#include "ngx_http_mcp_call_park.h"
+#include "ngx_http_mcp_call.h"
 #include "ngx_http_mcp_client.h"
 #include "ngx_http_mcp_output.h"
 
@@ -48,6 +48,7 @@ static ngx_int_t ngx_http_mcp_call_open_sessionless(ngx_http_mcp_call_t *call);
 static void ngx_http_mcp_call_after(ngx_event_t *ev);
 static void ngx_http_mcp_call_reading(ngx_http_request_t *r);
 static ngx_int_t ngx_http_mcp_call_number(ngx_http_mcp_call_t *call);
+static void ngx_http_mcp_call_closing(ngx_http_mcp_call_t *call);
 static void ngx_http_mcp_call_cleanup(void *data);
 static void ngx_http_mcp_call_respond(ngx_http_mcp_call_t *call,
     ngx_http_mcp_reply_t *reply);
@@ -487,6 +488,15 @@ ngx_http_mcp_call_number(ngx_http_mcp_call_t *call)
 }
 
 
+static void
+ngx_http_mcp_call_closing(ngx_http_mcp_call_t *call)
+{
+    if (call->answerer->closing) {
+        call->answerer->closing(call);
+    }
+}
+
+
 /* frees the call's record in the zone and its number; may be called twice */
 
 static void
@@ -501,10 +511,7 @@ ngx_http_mcp_call_unregister(ngx_http_mcp_call_t *call)
     if (call->registered) {
         call->registered = 0;
 
-        if (call->park) {
-            ngx_http_mcp_call_park_end(call);
-        }
-
+        ngx_http_mcp_call_closing(call);
         ngx_mcp_call_close(call->ctx->conf->zone, call->record.ref);
     }
 
@@ -596,28 +603,8 @@ ngx_http_mcp_call_doorbell(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
         }
     }
 
-    if (why & NGX_MCP_WAKE_NEWS) {
-        ngx_http_mcp_call_park_drained(call);
-    }
-
-    if (why & NGX_MCP_WAKE_INPUT) {
-        ngx_http_mcp_call_park_wake(call);
-    }
-
-    if (why & NGX_MCP_WAKE_INPUT && call->input) {
-
-        c = call->r->connection;
-
-        ngx_http_mcp_call_input_wake(call);
-        ngx_http_run_posted_requests(c);
-
-        if (ngx_http_mcp_call_numbered(zone, local) != call) {
-            return;
-        }
-    }
-
-    if (why & NGX_MCP_WAKE_UPSTREAM_SESSION && call->answerer->wake) {
-        call->answerer->wake(call);
+    if (call->answerer->wake) {
+        call->answerer->wake(call, why);
     }
 }
 
@@ -826,8 +813,8 @@ ngx_http_mcp_call_reply(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
             ngx_http_mcp_call_unregister(call);
         }
 
-        ngx_http_mcp_call_deliver(call, &text, NGX_MCP_EVENT_RESPONSE,
-                                  NGX_MCP_LEVEL_UNSET);
+        (void) ngx_http_mcp_call_deliver(call, &text, NGX_MCP_EVENT_RESPONSE,
+                                         NGX_MCP_LEVEL_UNSET);
         ngx_http_mcp_call_unregister(call);
 
     } else if (call->ctx->stream) {
@@ -961,7 +948,7 @@ ngx_http_mcp_call_unsubscribe(ngx_http_mcp_call_t *call)
 }
 
 
-void
+ngx_int_t
 ngx_http_mcp_call_deliver(ngx_http_mcp_call_t *call, ngx_str_t *text,
     ngx_uint_t flags, ngx_uint_t level)
 {
@@ -988,23 +975,22 @@ ngx_http_mcp_call_deliver(ngx_http_mcp_call_t *call, ngx_str_t *text,
 
             if (call->ctx->client->sessionless) {
                 ngx_mcp_count(mlcf->zone, NGX_MCP_COUNTER_EVENTS_UNSENT, 1);
-                return;
+                return NGX_OK;
             }
 
-            (void) ngx_mcp_log_session(mlcf->zone, call->ctx->caller.session,
+            return ngx_mcp_log_session(mlcf->zone, call->ctx->caller.session,
                                        &event);
-            return;
         }
 
         if (call->left) {
-            return;
+            return NGX_OK;
         }
 
         ngx_http_mcp_call_open_stream(call);
 
         if (call->response != NGX_HTTP_MCP_CALL_STREAM) {
             ngx_mcp_count(mlcf->zone, NGX_MCP_COUNTER_EVENTS_UNSENT, 1);
-            return;
+            return NGX_OK;
         }
     }
 
@@ -1018,11 +1004,11 @@ ngx_http_mcp_call_deliver(ngx_http_mcp_call_t *call, ngx_str_t *text,
             ngx_http_mcp_call_large(call, text, &cursor, flags);
         }
 
-        return;
+        return NGX_OK;
     }
 
-    if (flags & NGX_MCP_EVENT_RESPONSE && call->park) {
-        ngx_http_mcp_call_park_end(call);
+    if (flags & NGX_MCP_EVENT_RESPONSE) {
+        ngx_http_mcp_call_closing(call);
     }
 
     rc = ngx_mcp_log_call(mlcf->zone, call->record.ref, &event, &cursor);
@@ -1031,19 +1017,15 @@ ngx_http_mcp_call_deliver(ngx_http_mcp_call_t *call, ngx_str_t *text,
         call->registered = 0;
     }
 
-    if (rc == NGX_ERROR && flags & NGX_MCP_EVENT_REQUEST) {
-        ngx_http_mcp_call_park_no_room(call);
-    }
-
     if (stream == NULL
         || (rc == NGX_DECLINED && !(flags & NGX_MCP_EVENT_RESPONSE)))
     {
-        return;
+        return rc;
     }
 
     if (rc != NGX_OK) {
         ngx_http_mcp_call_large(call, text, &cursor, flags);
-        return;
+        return rc;
     }
 
     if (ngx_http_mcp_stream_behind(stream, &cursor, text->len)) {
@@ -1053,6 +1035,8 @@ ngx_http_mcp_call_deliver(ngx_http_mcp_call_t *call, ngx_str_t *text,
     if (flags & NGX_MCP_EVENT_RESPONSE) {
         ngx_http_mcp_stream_answer(stream, text);
     }
+
+    return NGX_OK;
 }
 
 
@@ -1222,12 +1206,6 @@ ngx_http_mcp_call_open_stream(ngx_http_mcp_call_t *call)
         (void) call->answerer->headers(call);
     }
 
-    /* a parked call keeps its connection: no further request may come */
-
-    if (ngx_http_mcp_call_park_ready(call)) {
-        call->r->keepalive = 0;
-    }
-
     call->owner.closed = ngx_http_mcp_call_stream_closed;
     call->owner.room = ngx_http_mcp_call_stream_room;
     call->owner.data = call;
@@ -1292,10 +1270,6 @@ ngx_http_mcp_call_stream_room(void *data)
     ngx_http_mcp_call_t *call = data;
 
     ngx_http_mcp_call_send_large(call);
-
-    if (call->large == NULL && ngx_http_mcp_call_park_sent(call)) {
-        return;
-    }
 
     if (call->large == NULL && call->state != NGX_HTTP_MCP_CALL_DONE) {
         ngx_http_mcp_call_room(call, 1);

@@ -109,8 +109,8 @@ typedef struct {
     void                    (*cancel)(ngx_http_mcp_call_t *call);
 
     /*
-     * The client takes more messages (room is 1), or no more for now (0).  May
-     * be NULL.
+     * The client takes more messages (room is 1), or no more for now (0).  r
+     * may be freed then.  May be NULL.
      */
     void                    (*room)(ngx_http_mcp_call_t *call,
                                 ngx_uint_t room);
@@ -122,10 +122,17 @@ typedef struct {
     ngx_int_t               (*headers)(ngx_http_mcp_call_t *call);
 
     /*
-     * The doorbell rang for NGX_MCP_WAKE_UPSTREAM_SESSION: the upstream session
-     * that the call waits for is made, or failed.  May be NULL.
+     * The doorbell rang for the call; why: bits of NGX_MCP_WAKE_NEWS, ..._INPUT
+     * and ..._UPSTREAM_SESSION.  r may be freed then.  May be NULL.
      */
-    void                    (*wake)(ngx_http_mcp_call_t *call);
+    void                    (*wake)(ngx_http_mcp_call_t *call,
+                                ngx_uint_t why);
+
+    /*
+     * The zone's record of the call is about to be closed, as the call ends.
+     * May be NULL.
+     */
+    void                    (*closing)(ngx_http_mcp_call_t *call);
 
     /*
      * 1: the call is cancelled when its client leaves before a stream was
@@ -458,8 +465,11 @@ void ngx_http_mcp_call_end(ngx_http_mcp_call_t *call,
 void ngx_http_mcp_call_started(ngx_http_mcp_call_t *call, ngx_int_t rc,
     ngx_http_mcp_reply_t *reply);
 
-/* puts a message on the call's line; flags are NGX_MCP_EVENT_* */
-void ngx_http_mcp_call_deliver(ngx_http_mcp_call_t *call, ngx_str_t *text,
+/*
+ * Puts a message on the call's line; flags are NGX_MCP_EVENT_*.  Returns as
+ * ngx_mcp_log_call() does; NGX_OK also if there is no line.
+ */
+ngx_int_t ngx_http_mcp_call_deliver(ngx_http_mcp_call_t *call, ngx_str_t *text,
     ngx_uint_t flags, ngx_uint_t level);
 
 /*

@@ -87,7 +87,8 @@ static void ngx_http_mcp_forward_cancel(ngx_http_mcp_call_t *call);
 static void ngx_http_mcp_forward_room(ngx_http_mcp_call_t *call,
     ngx_uint_t room);
 static ngx_int_t ngx_http_mcp_forward_headers(ngx_http_mcp_call_t *call);
-static void ngx_http_mcp_forward_wake(ngx_http_mcp_call_t *call);
+static void ngx_http_mcp_forward_wake(ngx_http_mcp_call_t *call,
+    ngx_uint_t why);
 static void ngx_http_mcp_forward_streams(ngx_http_mcp_upstream_request_t *ureq);
 static void ngx_http_mcp_forward_paused(ngx_http_mcp_upstream_request_t *ureq);
 static void ngx_http_mcp_forward_message(ngx_http_mcp_upstream_request_t *ureq,
@@ -142,7 +143,8 @@ ngx_http_mcp_answerer_t  ngx_http_mcp_call_forward = {
     .cancel = ngx_http_mcp_forward_cancel,
     .room = ngx_http_mcp_forward_room,
     .headers = ngx_http_mcp_forward_headers,
-    .wake = ngx_http_mcp_forward_wake
+    .wake = ngx_http_mcp_forward_wake,
+    .closing = ngx_http_mcp_call_park_end
 };
 
 /* the answerer for a call that is sent, but that the module answers itself */
@@ -378,6 +380,10 @@ ngx_http_mcp_forward_room(ngx_http_mcp_call_t *call, ngx_uint_t room)
 
     forward = call->data;
 
+    if (room && ngx_http_mcp_call_park_sent(call)) {
+        return;
+    }
+
     if (forward->ureq.x == NULL) {
         return;
     }
@@ -402,6 +408,14 @@ ngx_http_mcp_forward_headers(ngx_http_mcp_call_t *call)
     ngx_http_mcp_forward_t   *forward;
     ngx_http_mcp_exchange_t  *x;
 
+    /* a parked call keeps its connection: no further request may come */
+
+    if (call->response == NGX_HTTP_MCP_CALL_STREAM
+        && ngx_http_mcp_call_park_ready(call))
+    {
+        call->r->keepalive = 0;
+    }
+
     forward = call->data;
     x = forward->answer ? forward->answer : forward->ureq.x;
 
@@ -410,13 +424,29 @@ ngx_http_mcp_forward_headers(ngx_http_mcp_call_t *call)
 
 
 static void
-ngx_http_mcp_forward_wake(ngx_http_mcp_call_t *call)
+ngx_http_mcp_forward_wake(ngx_http_mcp_call_t *call, ngx_uint_t why)
 {
+    ngx_connection_t        *c;
     ngx_http_mcp_forward_t  *forward;
 
-    forward = call->data;
+    ngx_http_mcp_call_park_wake(call, why);
 
-    ngx_http_mcp_upstream_request_wake(&forward->ureq);
+    if (why & NGX_MCP_WAKE_INPUT && call->input) {
+
+        /* the upstream request waits for nothing else */
+
+        c = call->r->connection;
+
+        ngx_http_mcp_call_input_wake(call);
+        ngx_http_run_posted_requests(c);
+
+        return;
+    }
+
+    if (why & NGX_MCP_WAKE_UPSTREAM_SESSION) {
+        forward = call->data;
+        ngx_http_mcp_upstream_request_wake(&forward->ureq);
+    }
 }
 
 
@@ -638,10 +668,7 @@ ngx_http_mcp_call_upstream_message(ngx_http_mcp_call_t *call,
     level = id->len ? NGX_MCP_LEVEL_UNSET
                     : ngx_mcp_level_of(ureq->x->scan, text);
 
-    ngx_http_mcp_call_deliver(call, &out, id->len ? NGX_MCP_EVENT_REQUEST : 0,
-                              level);
-
-    ngx_http_mcp_call_park_delivered(call, id->len != 0);
+    ngx_http_mcp_call_park_deliver(call, &out, id->len != 0, level);
 
     if (pool) {
         ngx_destroy_pool(pool);

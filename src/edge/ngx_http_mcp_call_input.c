@@ -198,7 +198,7 @@ ngx_http_mcp_call_input_send(ngx_http_mcp_call_t *call,
         return NGX_ERROR;
     }
 
-    ngx_http_mcp_call_deliver(call, &text, 0, NGX_MCP_LEVEL_UNSET);
+    (void) ngx_http_mcp_call_deliver(call, &text, 0, NGX_MCP_LEVEL_UNSET);
 
     return NGX_OK;
 }
@@ -452,7 +452,8 @@ ngx_http_mcp_call_input_cancel(ngx_http_mcp_call_t *call, ngx_uint_t say)
         text = ngx_mcp_request_compose(call->r->pool, &none, &method, &params);
 
         if (text.data) {
-            ngx_http_mcp_call_deliver(call, &text, 0, NGX_MCP_LEVEL_UNSET);
+            (void) ngx_http_mcp_call_deliver(call, &text, 0,
+                                             NGX_MCP_LEVEL_UNSET);
         }
     }
 }

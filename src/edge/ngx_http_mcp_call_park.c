@@ -108,6 +108,7 @@ static void ngx_http_mcp_call_park_round(ngx_event_t *ev);
 static ngx_int_t ngx_http_mcp_call_park_send(ngx_http_mcp_call_t *call);
 static void ngx_http_mcp_call_park_done(ngx_http_mcp_call_t *call);
 static void ngx_http_mcp_call_park_log(ngx_http_request_t *r);
+static void ngx_http_mcp_call_park_no_room(ngx_http_mcp_call_t *call);
 static ngx_uint_t ngx_http_mcp_call_park_orphan(ngx_http_mcp_call_t *call);
 static void ngx_http_mcp_call_park_wait(ngx_http_mcp_call_park_t *park,
     ngx_msec_t time);
@@ -548,9 +549,7 @@ ngx_http_mcp_call_park_message(ngx_http_mcp_call_line_t *line, ngx_str_t *text,
     }
 
     if (park->parked) {
-        ngx_http_mcp_call_deliver(call, text, NGX_MCP_EVENT_REQUEST,
-                                  NGX_MCP_LEVEL_UNSET);
-        ngx_http_mcp_call_park_delivered(call, 1);
+        ngx_http_mcp_call_park_deliver(call, text, 1, NGX_MCP_LEVEL_UNSET);
         return NGX_OK;
     }
 
@@ -610,7 +609,7 @@ ngx_http_mcp_call_notified(ngx_http_mcp_call_t *call, ngx_mcp_json_t *json,
     switch (ngx_mcp_method_of(json, text)) {
 
     case NGX_MCP_METHOD_OTHER:
-        ngx_http_mcp_call_deliver(call, text, 0, NGX_MCP_LEVEL_UNSET);
+        (void) ngx_http_mcp_call_deliver(call, text, 0, NGX_MCP_LEVEL_UNSET);
         return;
 
     case NGX_MCP_METHOD_MESSAGE:
@@ -622,7 +621,7 @@ ngx_http_mcp_call_notified(ngx_http_mcp_call_t *call, ngx_mcp_json_t *json,
             || (call->ctx->caller.level != NGX_MCP_LEVEL_UNSET
                 && level >= call->ctx->caller.level))
         {
-            ngx_http_mcp_call_deliver(call, text, 0, level);
+            (void) ngx_http_mcp_call_deliver(call, text, 0, level);
         }
 
         return;
@@ -643,7 +642,7 @@ ngx_http_mcp_call_notified(ngx_http_mcp_call_t *call, ngx_mcp_json_t *json,
     }
 
     if (ngx_mcp_json_same_id(&token, own)) {
-        ngx_http_mcp_call_deliver(call, text, 0, NGX_MCP_LEVEL_UNSET);
+        (void) ngx_http_mcp_call_deliver(call, text, 0, NGX_MCP_LEVEL_UNSET);
         return;
     }
 
@@ -658,7 +657,7 @@ ngx_http_mcp_call_notified(ngx_http_mcp_call_t *call, ngx_mcp_json_t *json,
     out = ngx_mcp_message_replace(pool, text, json, path, own);
 
     if (out.data) {
-        ngx_http_mcp_call_deliver(call, &out, 0, NGX_MCP_LEVEL_UNSET);
+        (void) ngx_http_mcp_call_deliver(call, &out, 0, NGX_MCP_LEVEL_UNSET);
     }
 
     ngx_destroy_pool(pool);
@@ -835,7 +834,7 @@ ngx_http_mcp_call_park_send(ngx_http_mcp_call_t *call)
 
     park->sending = 1;
 
-    ngx_http_mcp_call_deliver(call, &text, 0, NGX_MCP_LEVEL_UNSET);
+    (void) ngx_http_mcp_call_deliver(call, &text, 0, NGX_MCP_LEVEL_UNSET);
 
     if (call->large == NULL) {
         (void) ngx_http_mcp_call_park_sent(call);
@@ -848,7 +847,7 @@ ngx_http_mcp_call_park_send(ngx_http_mcp_call_t *call)
 ngx_uint_t
 ngx_http_mcp_call_park_sent(ngx_http_mcp_call_t *call)
 {
-    if (call->park == NULL || !call->park->sending) {
+    if (call->park == NULL || !call->park->sending || call->left) {
         return 0;
     }
 
@@ -918,14 +917,23 @@ ngx_http_mcp_call_park_log(ngx_http_request_t *r)
 
 
 void
-ngx_http_mcp_call_park_delivered(ngx_http_mcp_call_t *call, ngx_uint_t asks)
+ngx_http_mcp_call_park_deliver(ngx_http_mcp_call_t *call, ngx_str_t *text,
+    ngx_uint_t asks, ngx_uint_t level)
 {
+    ngx_int_t                  rc;
     ngx_http_mcp_round_t      *round;
     ngx_http_mcp_call_park_t  *park;
 
+    rc = ngx_http_mcp_call_deliver(call, text,
+                                   asks ? NGX_MCP_EVENT_REQUEST : 0, level);
     park = call->park;
 
     if (park == NULL || !park->parked) {
+        return;
+    }
+
+    if (rc == NGX_ERROR && asks) {
+        ngx_http_mcp_call_park_no_room(call);
         return;
     }
 
@@ -943,15 +951,11 @@ ngx_http_mcp_call_park_delivered(ngx_http_mcp_call_t *call, ngx_uint_t asks)
 }
 
 
-void
+/* the line has no room for a request: cancels the call */
+
+static void
 ngx_http_mcp_call_park_no_room(ngx_http_mcp_call_t *call)
 {
-    if (call->park == NULL || !call->park->parked
-        || call->state != NGX_HTTP_MCP_CALL_RUNNING)
-    {
-        return;
-    }
-
     call->r->connection->log->action = NULL;
 
     ngx_log_error(NGX_LOG_ERR, call->r->connection->log, 0,
@@ -967,30 +971,30 @@ ngx_http_mcp_call_park_no_room(ngx_http_mcp_call_t *call)
 
 
 void
-ngx_http_mcp_call_park_drained(ngx_http_mcp_call_t *call)
+ngx_http_mcp_call_park_wake(ngx_http_mcp_call_t *call, ngx_uint_t why)
 {
-    if (call->park && call->park->parked && !call->park->unread
-        && call->state == NGX_HTTP_MCP_CALL_RUNNING)
+    ngx_http_mcp_call_park_t  *park;
+
+    park = call->park;
+
+    if (park == NULL || !park->parked
+        || call->state != NGX_HTTP_MCP_CALL_RUNNING)
     {
-        call->answerer->room(call, 1);
+        return;
     }
-}
 
+    if (why & NGX_MCP_WAKE_INPUT) {
 
-void
-ngx_http_mcp_call_park_wake(ngx_http_mcp_call_t *call)
-{
-    if (call->park && call->park->parked
-        && call->state == NGX_HTTP_MCP_CALL_RUNNING)
-    {
         /* the timer of an old round must not stop the messages again */
 
-        if (call->park->round->timer.timer_set) {
-            ngx_del_timer(&call->park->round->timer);
+        if (park->round->timer.timer_set) {
+            ngx_del_timer(&park->round->timer);
         }
 
-        call->park->unread = 0;
+        park->unread = 0;
+    }
 
+    if (!park->unread && why & (NGX_MCP_WAKE_NEWS|NGX_MCP_WAKE_INPUT)) {
         call->answerer->room(call, 1);
     }
 }
@@ -1151,6 +1155,10 @@ ngx_http_mcp_call_park_end(ngx_http_mcp_call_t *call)
     ngx_http_mcp_call_park_t  *park;
 
     park = call->park;
+
+    if (park == NULL) {
+        return;
+    }
 
     /* a call that has ended is not parked once its stream has sent all */
 

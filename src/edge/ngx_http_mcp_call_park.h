@@ -104,24 +104,25 @@ ngx_int_t ngx_http_mcp_call_park_ask(ngx_http_mcp_call_t *call,
     ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text,
     ngx_uint_t method);
 
-/* a message was put on the line of the call; asks: the message is a request */
-void ngx_http_mcp_call_park_delivered(ngx_http_mcp_call_t *call,
-    ngx_uint_t asks);
-
-/* the line has no room for a request: cancels the call if it is parked */
-void ngx_http_mcp_call_park_no_room(ngx_http_mcp_call_t *call);
-
-/* the doorbell rang: all messages on the call's line have been read */
-void ngx_http_mcp_call_park_drained(ngx_http_mcp_call_t *call);
+/*
+ * Puts a message of the upstream on the line of the call, which may be parked;
+ * asks: the message is a request.  A parked call is cancelled if its line has
+ * no room for a request.
+ */
+void ngx_http_mcp_call_park_deliver(ngx_http_mcp_call_t *call,
+    ngx_str_t *text, ngx_uint_t asks, ngx_uint_t level);
 
 /*
- * The client's stream has sent everything.  Returns whether the call is parked
- * now; r may be freed then.
+ * The client's stream has sent everything.  Returns whether the call was parked
+ * by this; r may be freed then.
  */
 ngx_uint_t ngx_http_mcp_call_park_sent(ngx_http_mcp_call_t *call);
 
-/* the doorbell rang: the client has come back */
-void ngx_http_mcp_call_park_wake(ngx_http_mcp_call_t *call);
+/*
+ * The doorbell rang for the call; why: bits of NGX_MCP_WAKE_NEWS (all messages
+ * on its line have been read) and NGX_MCP_WAKE_INPUT (the client has come back)
+ */
+void ngx_http_mcp_call_park_wake(ngx_http_mcp_call_t *call, ngx_uint_t why);
 
 /*
  * The worker is to quit: its parked calls end once no worker is left that could
