@@ -43,12 +43,13 @@ struct ngx_http_mcp_large_s {
 
 static ngx_int_t ngx_http_mcp_call_dispatch(ngx_http_mcp_call_t *call,
     ngx_http_mcp_reply_t *reply);
+static ngx_int_t ngx_http_mcp_call_ask(ngx_http_mcp_call_t *call, ngx_int_t rc,
+    ngx_http_mcp_reply_t *reply);
 static ngx_int_t ngx_http_mcp_call_open_record(ngx_http_mcp_call_t *call);
 static ngx_int_t ngx_http_mcp_call_open_sessionless(ngx_http_mcp_call_t *call);
 static void ngx_http_mcp_call_after(ngx_event_t *ev);
 static void ngx_http_mcp_call_reading(ngx_http_request_t *r);
 static ngx_int_t ngx_http_mcp_call_number(ngx_http_mcp_call_t *call);
-static void ngx_http_mcp_call_closing(ngx_http_mcp_call_t *call);
 static void ngx_http_mcp_call_cleanup(void *data);
 static void ngx_http_mcp_call_respond(ngx_http_mcp_call_t *call,
     ngx_http_mcp_reply_t *reply);
@@ -152,52 +153,22 @@ ngx_http_mcp_call_create(ngx_http_request_t *r, ngx_mcp_message_t *m)
     call->r = r;
     call->ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_module);
     call->message = m;
+    call->next = ngx_http_mcp_answerers;
 
     return call;
 }
 
 
-/* asks the answerers; NGX_OK: *reply is the answer; NGX_AGAIN: the call runs */
+/* starts the call; NGX_OK: *reply is the answer; NGX_AGAIN: the call runs */
 
 static ngx_int_t
 ngx_http_mcp_call_dispatch(ngx_http_mcp_call_t *call,
     ngx_http_mcp_reply_t *reply)
 {
-    uint32_t                   method;
-    ngx_int_t                  rc;
-    ngx_http_mcp_answerer_t  **answerer;
-
     ngx_memzero(reply, sizeof(ngx_http_mcp_reply_t));
 
-    rc = NGX_DECLINED;
-    method = NGX_HTTP_MCP_METHOD(call->message->method_code);
-
-    for (answerer = ngx_http_mcp_answerers;
-         rc == NGX_DECLINED && *answerer;
-         answerer++)
-    {
-        if ((*answerer)->methods && !((*answerer)->methods & method)) {
-            continue;
-        }
-
-        call->answerer = *answerer;
-        rc = call->answerer->start(call, reply);
-    }
-
-    switch (rc) {
-
-    case NGX_AGAIN:
+    if (ngx_http_mcp_call_ask(call, NGX_DECLINED, reply) == NGX_AGAIN) {
         return NGX_AGAIN;
-
-    case NGX_OK:
-        break;
-
-    case NGX_DECLINED:
-        (void) ngx_http_mcp_reply_no_method(reply);
-        break;
-
-    default: /* NGX_ERROR */
-        (void) ngx_http_mcp_reply_internal(reply);
     }
 
     call->state = NGX_HTTP_MCP_CALL_DONE;
@@ -209,6 +180,45 @@ ngx_http_mcp_call_dispatch(ngx_http_mcp_call_t *call,
     }
 
     return NGX_OK;
+}
+
+
+/*
+ * Asks the next answerers if rc, which the last one returned, is NGX_DECLINED.
+ * NGX_OK: *reply is the answer; NGX_AGAIN: the call runs.
+ */
+
+static ngx_int_t
+ngx_http_mcp_call_ask(ngx_http_mcp_call_t *call, ngx_int_t rc,
+    ngx_http_mcp_reply_t *reply)
+{
+    uint32_t                  method;
+    ngx_http_mcp_answerer_t  *answerer;
+
+    method = NGX_HTTP_MCP_METHOD(call->message->method_code);
+
+    while (rc == NGX_DECLINED && *call->next) {
+
+        answerer = *call->next++;
+
+        if (answerer->methods && !(answerer->methods & method)) {
+            continue;
+        }
+
+        /* a running call keeps its answerer until another one takes it */
+
+        if (call->state == NGX_HTTP_MCP_CALL_NEW) {
+            call->answerer = answerer;
+        }
+
+        rc = answerer->start(call, reply);
+    }
+
+    if (rc == NGX_DECLINED) {
+        return ngx_http_mcp_reply_no_method(reply);
+    }
+
+    return (rc == NGX_ERROR) ? ngx_http_mcp_reply_internal(reply) : rc;
 }
 
 
@@ -488,15 +498,6 @@ ngx_http_mcp_call_number(ngx_http_mcp_call_t *call)
 }
 
 
-static void
-ngx_http_mcp_call_closing(ngx_http_mcp_call_t *call)
-{
-    if (call->answerer->closing) {
-        call->answerer->closing(call);
-    }
-}
-
-
 /* frees the call's record in the zone and its number; may be called twice */
 
 static void
@@ -511,7 +512,10 @@ ngx_http_mcp_call_unregister(ngx_http_mcp_call_t *call)
     if (call->registered) {
         call->registered = 0;
 
-        ngx_http_mcp_call_closing(call);
+        if (call->answerer->closing) {
+            call->answerer->closing(call);
+        }
+
         ngx_mcp_call_close(call->ctx->conf->zone, call->record.ref);
     }
 
@@ -641,15 +645,9 @@ void
 ngx_http_mcp_call_started(ngx_http_mcp_call_t *call, ngx_int_t rc,
     ngx_http_mcp_reply_t *reply)
 {
-    if (rc == NGX_AGAIN) {
-        return;
+    if (ngx_http_mcp_call_ask(call, rc, reply) == NGX_OK) {
+        ngx_http_mcp_call_end(call, reply);
     }
-
-    if (rc != NGX_OK) {
-        (void) ngx_http_mcp_reply_internal(reply);
-    }
-
-    ngx_http_mcp_call_end(call, reply);
 }
 
 
@@ -1007,8 +1005,8 @@ ngx_http_mcp_call_deliver(ngx_http_mcp_call_t *call, ngx_str_t *text,
         return NGX_OK;
     }
 
-    if (flags & NGX_MCP_EVENT_RESPONSE) {
-        ngx_http_mcp_call_closing(call);
+    if (flags & NGX_MCP_EVENT_RESPONSE && call->answerer->closing) {
+        call->answerer->closing(call);
     }
 
     rc = ngx_mcp_log_call(mlcf->zone, call->record.ref, &event, &cursor);

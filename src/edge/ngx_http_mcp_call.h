@@ -8,8 +8,8 @@
  * A call: one request of a client from the POST to its answer.
  *
  * An answerer works for the call.  Answerers are asked in the order of
- * ngx_http_mcp_answerers, and one may hand the call to another.  Events change
- * the state of a call:
+ * ngx_http_mcp_answerers; each may leave the call to the next ones, at once or
+ * later.  Events change the state of a call:
  *
  *   state     event                                        next state
  *
@@ -152,6 +152,10 @@ typedef struct {
      | NGX_HTTP_MCP_METHOD(NGX_MCP_METHOD_RESOURCES_LIST)                     \
      | NGX_HTTP_MCP_METHOD(NGX_MCP_METHOD_RESOURCES_TEMPLATES_LIST))
 
+#define NGX_HTTP_MCP_METHODS_SUBSCRIPTION                                     \
+    (NGX_HTTP_MCP_METHOD(NGX_MCP_METHOD_SUBSCRIBE)                            \
+     | NGX_HTTP_MCP_METHOD(NGX_MCP_METHOD_UNSUBSCRIBE))
+
 
 /* functions of a batch that its calls use */
 
@@ -177,7 +181,9 @@ struct ngx_http_mcp_call_s {
     ngx_http_mcp_call_batch_t  *batch_handlers;
 
     ngx_http_mcp_answerer_t    *answerer;
-    void                       *data;         /* belongs to the answerer */
+    void                       *data;         /* belongs to the answerer; NULL
+                                                 if its start() failed early */
+    ngx_http_mcp_answerer_t   **next;         /* answerer to be asked next */
 
     ngx_uint_t                  state;        /* ngx_http_mcp_call_state_e */
     ngx_uint_t                  reason;       /* ..._reason_e */
@@ -207,6 +213,11 @@ struct ngx_http_mcp_call_s {
 
     ngx_http_mcp_route_t        route;        /* the upstream that is asked, and
                                                  those to be asked after it */
+    ngx_int_t                 (*again)(ngx_http_mcp_call_t *call,
+                                    ngx_http_mcp_reply_t *reply);
+                                              /* sends the call to the next
+                                                 upstream of the route, and
+                                                 returns as start() does */
     ngx_http_mcp_not_found_t   *not_found;    /* best answer of upstreams that
                                                  lack the subject; NULL: there
                                                  is none */
@@ -296,15 +307,16 @@ extern ngx_http_mcp_answerer_t  ngx_http_mcp_call_continue;
 extern ngx_http_mcp_answerer_t  ngx_http_mcp_call_list;
 extern ngx_http_mcp_answerer_t  ngx_http_mcp_call_subscription;
 extern ngx_http_mcp_answerer_t  ngx_http_mcp_call_local;
+extern ngx_http_mcp_answerer_t  ngx_http_mcp_call_gather;
 extern ngx_http_mcp_answerer_t  ngx_http_mcp_call_forward;
 
 /*
- * Hands the call to the answerer for upstreams, and returns as start() does.
- * session_only: an upstream that keeps no sessions is not asked, and the
+ * Sends the call to the upstream of call->route, and returns as start() does.
+ * An upstream that keeps no sessions is not asked for a subscription; the
  * result is empty then.
  */
 ngx_int_t ngx_http_mcp_call_to_upstream(ngx_http_mcp_call_t *call,
-    ngx_uint_t session_only, ngx_http_mcp_reply_t *reply);
+    ngx_http_mcp_reply_t *reply);
 
 /*
  * Sets *key, in r->pool, to the key of a limit with this name for the caller of
@@ -326,19 +338,11 @@ void ngx_http_mcp_call_caller(ngx_http_mcp_call_t *call,
     ngx_http_mcp_upstream_request_t *ureq);
 
 /*
- * Sends the call to the session's upstream session, if there is one, and
- * answers the client with an empty result, whatever the upstream answers.
- * Returns as start() does.
+ * As ngx_http_mcp_call_to_upstream(), but only to the session's upstream
+ * session, if there is one; the client gets an empty result, whatever the
+ * upstream answers.
  */
 ngx_int_t ngx_http_mcp_call_sync(ngx_http_mcp_call_t *call,
-    ngx_http_mcp_reply_t *reply);
-
-
-/*
- * Subscribes at the next upstream of the route, after one refused
- * resources/subscribe.  Returns as start() does.
- */
-ngx_int_t ngx_http_mcp_call_subscribe_again(ngx_http_mcp_call_t *call,
     ngx_http_mcp_reply_t *reply);
 
 
@@ -357,23 +361,6 @@ ngx_int_t ngx_http_mcp_call_route(ngx_http_mcp_call_t *call,
  * client's text or a copy in r->pool.  NGX_OK or NGX_ERROR (no memory).
  */
 ngx_int_t ngx_http_mcp_call_body(ngx_http_mcp_call_t *call, ngx_str_t *body);
-
-/*
- * Answers a list of several upstreams, or of one with a prefix: gathers the
- * list from all of them, in the client's own upstream sessions.  Returns as
- * start() does; NGX_DECLINED: the call asks for no list, or there is only one
- * upstream, without a prefix.
- */
-ngx_int_t ngx_http_mcp_call_gather(ngx_http_mcp_call_t *call,
-    ngx_http_mcp_reply_t *reply);
-
-/*
- * Reads the upstream's list to find the whole name of a tool or prompt, of
- * which the client has a shortened one, then calls it.  Returns as start()
- * does.
- */
-ngx_int_t ngx_http_mcp_call_look_up(ngx_http_mcp_call_t *call,
-    ngx_http_mcp_reply_t *reply);
 
 /*
  * Returns the ngx_mcp_list_kind_e of the list that the call asks for, or
@@ -459,8 +446,8 @@ void ngx_http_mcp_call_end(ngx_http_mcp_call_t *call,
     ngx_http_mcp_reply_t *reply);
 
 /*
- * Ends the call, unless rc, which another answerer's start() returned, is
- * NGX_AGAIN.  r may be freed then.
+ * Goes on after start() returned NGX_AGAIN, as if it returned rc now: the next
+ * answerers are asked, or the call runs on or ends.  r may be freed then.
  */
 void ngx_http_mcp_call_started(ngx_http_mcp_call_t *call, ngx_int_t rc,
     ngx_http_mcp_reply_t *reply);

@@ -10,7 +10,6 @@
 #include "ngx_http_mcp_call_park.h"
 #include "ngx_http_mcp_client.h"
 #include "ngx_http_mcp_manner.h"
-#include "ngx_http_mcp_builtin.h"
 #include "ngx_http_mcp_output.h"
 #include "ngx_http_mcp_server_request.h"
 #include "ngx_http_mcp_upstream_message.h"
@@ -161,36 +160,32 @@ static ngx_int_t
 ngx_http_mcp_forward_start(ngx_http_mcp_call_t *call,
     ngx_http_mcp_reply_t *reply)
 {
+    ngx_int_t  rc;
+
     if (call->ctx->conf->bridge.router.n == 0) {
         return NGX_DECLINED;
     }
 
-    return ngx_http_mcp_call_to_upstream(call, 0, reply);
+    rc = ngx_http_mcp_call_route(call, reply);
+
+    if (rc != NGX_AGAIN) {
+        return rc;
+    }
+
+    call->again = ngx_http_mcp_call_to_upstream;
+
+    return ngx_http_mcp_call_to_upstream(call, reply);
 }
 
 
 ngx_int_t
 ngx_http_mcp_call_to_upstream(ngx_http_mcp_call_t *call,
-    ngx_uint_t session_only, ngx_http_mcp_reply_t *reply)
+    ngx_http_mcp_reply_t *reply)
 {
     ngx_int_t                         rc;
     ngx_http_mcp_upstream_request_t  *ureq;
 
-    rc = ngx_http_mcp_call_gather(call, reply);
-
-    if (rc != NGX_DECLINED) {
-        return rc;
-    }
-
-    rc = ngx_http_mcp_call_route(call, reply);
-
-    if (rc == NGX_AGAIN && call->route.cut) {
-        return ngx_http_mcp_call_look_up(call, reply);
-    }
-
-    if (rc == NGX_AGAIN) {
-        rc = ngx_http_mcp_call_open(call, reply);
-    }
+    rc = ngx_http_mcp_call_open(call, reply);
 
     if (rc != NGX_AGAIN) {
         return rc;
@@ -206,7 +201,9 @@ ngx_http_mcp_call_to_upstream(ngx_http_mcp_call_t *call,
     }
 
     ureq->client_waits = 1;
-    ureq->session_only = session_only ? 1 : 0;
+    ureq->session_only = (NGX_HTTP_MCP_METHOD(call->message->method_code)
+                          & NGX_HTTP_MCP_METHODS_SUBSCRIPTION)
+                         != 0;
 
     ureq->stream_opened = ngx_http_mcp_forward_streams;
     ureq->interrupted = ngx_http_mcp_forward_paused;
@@ -227,11 +224,7 @@ ngx_http_mcp_call_sync(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
     ngx_http_mcp_forward_t           *forward;
     ngx_http_mcp_upstream_request_t  *ureq;
 
-    rc = ngx_http_mcp_call_route(call, reply);
-
-    if (rc == NGX_AGAIN) {
-        rc = ngx_http_mcp_call_open(call, reply);
-    }
+    rc = ngx_http_mcp_call_open(call, reply);
 
     if (rc != NGX_AGAIN) {
         return rc;
@@ -938,33 +931,6 @@ ngx_http_mcp_forward_filter(ngx_http_mcp_call_t *call, ngx_str_t *text)
 }
 
 
-ngx_int_t
-ngx_http_mcp_call_own_list(ngx_http_mcp_call_t *call, ngx_str_t *result)
-{
-    ngx_mcp_message_t  *m;
-
-    m = call->message;
-
-    if (!ngx_http_mcp_list_own(&call->ctx->conf->bridge, m->method_code)
-        || m->json.members[NGX_MCP_PATH_CURSOR].type > NGX_MCP_JSON_NULL)
-    {
-        return NGX_DECLINED;
-    }
-
-    ngx_str_null(result);
-
-    if (ngx_http_mcp_list_edit_result(call->r, call->ctx, m,
-                                      result) != NGX_OK) {
-        return NGX_DECLINED;
-    }
-
-    call->ctx->error = 0;
-    call->ctx->failed = 0;
-
-    return NGX_OK;
-}
-
-
 /* takes a part of a JSON answer that is too large to be read whole */
 
 static ngx_int_t
@@ -1403,9 +1369,7 @@ ngx_http_mcp_forward_done(ngx_http_mcp_upstream_request_t *ureq,
     rc = ngx_http_mcp_call_elsewhere(call, &reply, &forward->answer);
 
     if (rc == NGX_AGAIN) {
-        rc = (call->message->method_code == NGX_MCP_METHOD_SUBSCRIBE)
-             ? ngx_http_mcp_call_subscribe_again(call, &reply)
-             : ngx_http_mcp_call_to_upstream(call, ureq->session_only, &reply);
+        rc = call->again(call, &reply);
     }
 
     ngx_http_mcp_call_started(call, rc, &reply);

@@ -57,9 +57,6 @@ typedef struct {
 
 typedef struct {
     ngx_uint_t                        kind;     /* ngx_mcp_list_kind_e */
-    ngx_uint_t                        lookup;   /* the list is read to find the
-                                                   whole name of a tool or
-                                                   prompt that is called */
     ngx_uint_t                        n;        /* number of parts */
     ngx_uint_t                        running;  /* parts that have not ended */
     ngx_http_mcp_gather_part_t       *parts;
@@ -73,6 +70,8 @@ typedef struct {
 } ngx_http_mcp_gather_t;
 
 
+static ngx_int_t ngx_http_mcp_gather_start(ngx_http_mcp_call_t *call,
+    ngx_http_mcp_reply_t *reply);
 static ngx_int_t ngx_http_mcp_gather_begin(ngx_http_mcp_call_t *call,
     ngx_uint_t kind, ngx_http_mcp_upstream_t *u, ngx_uint_t n,
     ngx_http_mcp_reply_t *reply);
@@ -113,53 +112,55 @@ static ngx_int_t ngx_http_mcp_gather_look_up(ngx_http_mcp_call_t *call,
     ngx_http_mcp_reply_t *reply);
 
 
-/* the answerer for lists of several upstreams, in the client's own sessions */
+/*
+ * The answerer for lists of several upstreams, or of one with a prefix, in the
+ * client's own sessions.  If the client has a name that was cut, the upstream's
+ * list is read to find the whole name; then the next answerer is asked.
+ */
 
-static ngx_http_mcp_answerer_t  ngx_http_mcp_call_gathering = {
+ngx_http_mcp_answerer_t  ngx_http_mcp_call_gather = {
+    .start = ngx_http_mcp_gather_start,
     .stop = ngx_http_mcp_gather_stop,
     .cancel = ngx_http_mcp_gather_cancel,
     .headers = ngx_http_mcp_gather_headers
 };
 
 
-ngx_int_t
-ngx_http_mcp_call_gather(ngx_http_mcp_call_t *call,
+static ngx_int_t
+ngx_http_mcp_gather_start(ngx_http_mcp_call_t *call,
     ngx_http_mcp_reply_t *reply)
 {
-    ngx_int_t               kind;
+    ngx_int_t               rc, kind;
     ngx_http_mcp_router_t  *router;
 
     router = &call->ctx->conf->bridge.router;
-    kind = ngx_http_mcp_list_kind(call);
 
-    if (kind == NGX_ERROR || ngx_http_mcp_router_plain(router)) {
+    if (router->n == 0 || ngx_http_mcp_router_plain(router)) {
         return NGX_DECLINED;
     }
 
-    return ngx_http_mcp_gather_begin(call, kind, router->upstreams, router->n,
-                                     reply);
-}
+    kind = ngx_http_mcp_list_kind(call);
 
-
-ngx_int_t
-ngx_http_mcp_call_look_up(ngx_http_mcp_call_t *call,
-    ngx_http_mcp_reply_t *reply)
-{
-    ngx_int_t               rc;
-    ngx_http_mcp_gather_t  *gather;
-
-    rc = ngx_http_mcp_gather_begin(call,
-                                   call->message->method_code
-                                   == NGX_MCP_METHOD_TOOLS_CALL
-                                   ? NGX_MCP_LIST_TOOLS : NGX_MCP_LIST_PROMPTS,
-                                   call->route.upstream, 1, reply);
-
-    if (rc == NGX_AGAIN) {
-        gather = call->data;
-        gather->lookup = 1;
+    if (kind != NGX_ERROR) {
+        return ngx_http_mcp_gather_begin(call, kind, router->upstreams,
+                                         router->n, reply);
     }
 
-    return rc;
+    rc = ngx_http_mcp_call_route(call, reply);
+
+    if (rc != NGX_AGAIN) {
+        return rc;
+    }
+
+    if (!call->route.cut) {
+        return NGX_DECLINED;
+    }
+
+    kind = (call->message->method_code == NGX_MCP_METHOD_TOOLS_CALL)
+           ? NGX_MCP_LIST_TOOLS : NGX_MCP_LIST_PROMPTS;
+
+    return ngx_http_mcp_gather_begin(call, kind, call->route.upstream, 1,
+                                     reply);
 }
 
 
@@ -196,7 +197,7 @@ ngx_http_mcp_gather_begin(ngx_http_mcp_call_t *call, ngx_uint_t kind,
     gather->timer.data = call;
     gather->timer.log = call->r->connection->log;
 
-    call->answerer = &ngx_http_mcp_call_gathering;
+    call->answerer = &ngx_http_mcp_call_gather;
     call->data = gather;
 
     if (call->passing && ngx_http_mcp_gather_kept(call, gather, n) != NGX_OK) {
@@ -374,6 +375,10 @@ ngx_http_mcp_gather_end(ngx_http_mcp_call_t *call,
     ngx_http_mcp_gather_t  *gather;
 
     gather = call->data;
+
+    if (gather == NULL) {
+        return;
+    }
 
     if (gather->timer.timer_set) {
         ngx_del_timer(&gather->timer);
@@ -597,8 +602,8 @@ ngx_http_mcp_gather_ended(ngx_http_mcp_gather_part_t *part)
 
     ngx_memzero(&reply, sizeof(ngx_http_mcp_reply_t));
 
-    rc = gather->lookup ? ngx_http_mcp_gather_look_up(call, &reply)
-                        : ngx_http_mcp_gather_answer(call, &reply);
+    rc = call->route.cut ? ngx_http_mcp_gather_look_up(call, &reply)
+                         : ngx_http_mcp_gather_answer(call, &reply);
 
     ngx_http_mcp_call_started(call, rc, &reply);
 }
@@ -839,7 +844,7 @@ ngx_http_mcp_gather_merge(ngx_http_mcp_call_t *call, ngx_mcp_merge_t *merge)
 
     rc = ngx_mcp_merge(merge, &lists, call->r->pool, temp);
 
-    if (rc == NGX_OK && !gather->lookup) {
+    if (rc == NGX_OK && !call->route.cut) {
         ngx_http_mcp_list_log_hidden(&call->ctx->conf->bridge, &lists);
     }
 
@@ -905,7 +910,10 @@ ngx_http_mcp_gather_page(ngx_http_mcp_call_t *call, ngx_mcp_merge_t *merge,
 }
 
 
-/* replaces a cut name by the listed whole name; an unknown name is kept */
+/*
+ * Replaces a cut name by the listed whole name; an unknown name is kept.
+ * Returns as start() does.
+ */
 
 static ngx_int_t
 ngx_http_mcp_gather_look_up(ngx_http_mcp_call_t *call,
@@ -943,5 +951,5 @@ ngx_http_mcp_gather_look_up(ngx_http_mcp_call_t *call,
 
     call->route.cut = 0;
 
-    return ngx_http_mcp_call_to_upstream(call, 0, reply);
+    return NGX_DECLINED;
 }

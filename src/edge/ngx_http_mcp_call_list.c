@@ -7,6 +7,7 @@
 #include <ngx_config.h>
 #include <ngx_core.h>
 #include <ngx_http.h>
+#include "ngx_http_mcp_builtin.h"
 #include "ngx_http_mcp_call.h"
 #include "ngx_http_mcp_client.h"
 #include "ngx_http_mcp_list_cache.h"
@@ -198,6 +199,34 @@ ngx_http_mcp_list_passed(ngx_http_mcp_call_t *call,
     }
 
     ngx_destroy_pool(pool);
+}
+
+
+ngx_int_t
+ngx_http_mcp_call_own_list(ngx_http_mcp_call_t *call, ngx_str_t *result)
+{
+    ngx_mcp_message_t  *m;
+
+    m = call->message;
+
+    if (!ngx_http_mcp_list_own(&call->ctx->conf->bridge, m->method_code)
+        || m->json.members[NGX_MCP_PATH_CURSOR].type > NGX_MCP_JSON_NULL)
+    {
+        return NGX_DECLINED;
+    }
+
+    ngx_str_null(result);
+
+    if (ngx_http_mcp_list_edit_result(call->r, call->ctx, m, result)
+        != NGX_OK)
+    {
+        return NGX_DECLINED;
+    }
+
+    call->ctx->error = 0;
+    call->ctx->failed = 0;
+
+    return NGX_OK;
 }
 
 
@@ -578,11 +607,10 @@ ngx_http_mcp_list_again(ngx_http_mcp_call_t *call, ngx_uint_t partial)
 
     ngx_http_mcp_list_stop(call);
 
-    if (rc == NGX_AGAIN || rc == NGX_DECLINED) {
-        rc = ngx_http_mcp_call_to_upstream(call, 0, &reply);
-    }
+    /* the upstreams are asked for a list that is still missing */
 
-    ngx_http_mcp_call_started(call, rc, &reply);
+    ngx_http_mcp_call_started(call, rc == NGX_AGAIN ? NGX_DECLINED : rc,
+                              &reply);
 
     ngx_http_run_posted_requests(c);
 }

@@ -22,6 +22,8 @@ static ngx_int_t ngx_http_mcp_subscription_route(ngx_http_mcp_call_t *call,
     ngx_http_mcp_reply_t *reply);
 static ngx_http_mcp_upstream_t *ngx_http_mcp_subscription_upstream(
     ngx_http_mcp_call_t *call);
+static ngx_int_t ngx_http_mcp_subscription_again(ngx_http_mcp_call_t *call,
+    ngx_http_mcp_reply_t *reply);
 static ngx_int_t ngx_http_mcp_subscription_refused(ngx_http_mcp_call_t *call,
     ngx_int_t rc, ngx_http_mcp_reply_t *reply);
 static ngx_int_t ngx_http_mcp_subscription_add(ngx_http_mcp_call_t *call,
@@ -41,8 +43,7 @@ static void ngx_http_mcp_feeds_done(void *data);
 ngx_http_mcp_answerer_t  ngx_http_mcp_call_subscription = {
     .start = ngx_http_mcp_subscription_start,
     .stop = ngx_http_mcp_subscription_stop,
-    .methods = NGX_HTTP_MCP_METHOD(NGX_MCP_METHOD_SUBSCRIBE)
-        | NGX_HTTP_MCP_METHOD(NGX_MCP_METHOD_UNSUBSCRIBE)
+    .methods = NGX_HTTP_MCP_METHODS_SUBSCRIPTION
 };
 
 /* the answerer while the feeds of a topic are being connected */
@@ -104,6 +105,8 @@ ngx_http_mcp_subscription_start(ngx_http_mcp_call_t *call,
     if (call->message->method_code == NGX_MCP_METHOD_UNSUBSCRIBE) {
         return ngx_http_mcp_subscription_end(call, u, reply);
     }
+
+    call->again = ngx_http_mcp_subscription_again;
 
     known = ngx_mcp_session_subscribed(mlcf->zone, call->ctx->caller.session,
                                        &call->uri, NULL);
@@ -181,8 +184,10 @@ ngx_http_mcp_subscription_upstream(ngx_http_mcp_call_t *call)
 }
 
 
-ngx_int_t
-ngx_http_mcp_call_subscribe_again(ngx_http_mcp_call_t *call,
+/* subscribes at the next upstream of the route, after one refused */
+
+static ngx_int_t
+ngx_http_mcp_subscription_again(ngx_http_mcp_call_t *call,
     ngx_http_mcp_reply_t *reply)
 {
     ngx_int_t                 rc;
@@ -274,7 +279,7 @@ ngx_http_mcp_subscription_begin(ngx_http_mcp_call_t *call, ngx_int_t rc,
     switch (rc) {
 
     case NGX_DONE:
-        return ngx_http_mcp_call_to_upstream(call, 1, reply);
+        return ngx_http_mcp_call_to_upstream(call, reply);
 
     case NGX_AGAIN:
         rc = ngx_http_mcp_call_open(call, reply);
@@ -377,8 +382,10 @@ ngx_http_mcp_subscription_end(ngx_http_mcp_call_t *call,
         return ngx_http_mcp_reply_ok(reply);
     }
 
+    call->again = ngx_http_mcp_call_to_upstream;
+
     return rc == NGX_DONE ? ngx_http_mcp_call_sync(call, reply)
-                          : ngx_http_mcp_call_to_upstream(call, 1, reply);
+                          : ngx_http_mcp_call_to_upstream(call, reply);
 }
 
 
@@ -407,7 +414,7 @@ ngx_http_mcp_subscription_done(void *data, ngx_int_t rc)
     switch (rc) {
 
     case NGX_DONE:
-        rc = ngx_http_mcp_call_to_upstream(call, 1, &reply);
+        rc = ngx_http_mcp_call_to_upstream(call, &reply);
         break;
 
     case NGX_ABORT:

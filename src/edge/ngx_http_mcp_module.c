@@ -86,6 +86,7 @@ static ngx_http_mcp_answerer_t  *ngx_http_mcp_answerer_table[] = {
     &ngx_http_mcp_call_list,
     &ngx_http_mcp_call_subscription,
     &ngx_http_mcp_call_local,
+    &ngx_http_mcp_call_gather,
     &ngx_http_mcp_call_forward,
     NULL
 };
