@@ -243,6 +243,20 @@ server {
         mcp_upstream up /_keys/$mcp_list_key protocol=legacy;
     }
 
+    location = /values {
+        mcp_endpoint zone=main;
+        mcp_batch on;
+        mcp_builtin_tools session_info;
+        mcp_upstream up /_keys/$http_x_more protocol=legacy;
+    }
+
+    location = /some {
+        mcp_endpoint zone=main;
+        mcp_builtin_tools session_info;
+        mcp_upstream a /_keys/$http_x_more protocol=legacy;
+        mcp_upstream b /_keys/b protocol=legacy;
+    }
+
     location /_keys/ { internal; proxy_pass http://127.0.0.1:%%UP%%; }
 
     location = /limited {
@@ -871,6 +885,53 @@ for my $tenant ('.', '..') {
 }
 
 is(scalar $rpc->asked, $asked, 'none is asked for');
+
+# what a session sends to upstreams at which it has sessions
+
+for my $path ('/values', '/some') {
+    my $values = $t->session(path => $path, version => '2025-03-26',
+                             headers => { 'X-More' => 'a' });
+    my @more = (headers => { 'X-More' => '..' });
+    my $whole = $path eq '/values';
+    my $changed = 'notifications/roots/list_changed';
+
+    $values->call('tools/list');
+
+    is($values->call('logging/setLevel', { level => 'error' })->{http}{status},
+       200, "a level at $path");
+    is($values->notify($changed)->{status}, 202, 'and a notification');
+
+    $up->clear;
+
+    $r = $values->call('logging/setLevel', { level => 'info' }, @more);
+    is($r->{http}{status} . ' ' . ($r->{error}{code} || 0),
+       $whole ? '400 -32600' : '200 0', 'a level with a dot segment');
+    like($r->{error}{message}, qr/ dot segment/, 'why') if $whole;
+
+    $r = $values->notify($changed, undef, @more);
+    is($r->{status}, $whole ? 400 : 202, 'a notification with a dot segment');
+
+    if ($whole) {
+        my $error = json_decode($r->{body})->{error};
+
+        is($error->{code}, -32600, 'its code');
+        like($error->{message}, qr/ dot segment/, 'and why');
+
+        $r = $values->post([
+            { jsonrpc => '2.0', id => 7, method => 'logging/setLevel',
+              params => { level => 'info' } },
+            { jsonrpc => '2.0', method => $changed },
+        ], @more);
+        is(json_decode($r->{body})->[0]{error}{code}, -32600, 'in an array');
+    }
+
+    is(scalar $up->calls('logging/setLevel'), $whole ? 0 : 1,
+       'only a level of which another upstream was told');
+    is(scalar $up->calls($changed), $whole ? 0 : 1, 'and a notification');
+
+    $r = $values->tool('session_info')->{result}{structuredContent};
+    is($r->{log_level}, $whole ? 'error' : 'info', 'the level');
+}
 
 $r = $paths->call('..', {});
 is("$r->{http}{status} $r->{error}{code}", '400 -32600',

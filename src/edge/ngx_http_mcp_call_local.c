@@ -219,7 +219,18 @@ ngx_http_mcp_level_done(ngx_http_mcp_fanout_t *fanout)
 
     call = fanout->data;
 
-    (void) ngx_http_mcp_reply_ok(&reply);
+    if (fanout->refused) {
+
+        /* the level is not set, as the answer says */
+
+        ngx_mcp_session_set_level(call->ctx->conf->zone, fanout->owner,
+                                  call->ctx->session.level);
+
+        ngx_http_mcp_reply_dots(call->r, fanout->refused, &reply);
+
+    } else {
+        (void) ngx_http_mcp_reply_ok(&reply);
+    }
 
     ngx_http_mcp_call_end(call, &reply);
 }

@@ -241,6 +241,10 @@ void ngx_http_mcp_reply_unprobed(ngx_http_request_t *r,
     ngx_http_mcp_upstream_t *u, ngx_uint_t status, ngx_str_t *why,
     ngx_http_mcp_reply_t *reply);
 
+/* sets the reply to the error for an upstream whose URI has a dot segment */
+void ngx_http_mcp_reply_dots(ngx_http_request_t *r, ngx_http_mcp_upstream_t *u,
+    ngx_http_mcp_reply_t *reply);
+
 /*
  * Adds to the response the headers of an upstream's response that clients get.
  * NGX_OK or NGX_ERROR.

@@ -335,7 +335,6 @@ static ngx_int_t
 ngx_http_mcp_initialize_forward(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
     ngx_http_mcp_profiles_one_t *one)
 {
-    ngx_str_t                   why;
     ngx_http_mcp_reply_t        reply;
     ngx_http_mcp_upstream_t    *u;
     ngx_http_mcp_initialize_t  *init;
@@ -358,8 +357,7 @@ ngx_http_mcp_initialize_forward(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
             return NGX_HTTP_INTERNAL_SERVER_ERROR;
         }
 
-        ngx_str_set(&why, NGX_HTTP_MCP_DOTS);
-        ngx_http_mcp_reply_unprobed(r, u, NGX_HTTP_BAD_REQUEST, &why, &reply);
+        ngx_http_mcp_reply_dots(r, u, &reply);
 
         return ngx_http_mcp_reply_send(r, &ctx->message->id, &reply);
     }

@@ -23,7 +23,8 @@ static void ngx_http_mcp_notification_done(ngx_http_mcp_fanout_t *fanout);
 
 /*
  * Handles a notification or a response of the client: answers 202 after the
- * upstreams that it concerns have received it.
+ * upstreams that it concerns have received it, and 400 if the URI of each has a
+ * dot segment.
  */
 
 ngx_int_t
@@ -182,6 +183,19 @@ ngx_http_mcp_notification_message(ngx_http_mcp_upstream_request_t *ureq,
 static void
 ngx_http_mcp_notification_done(ngx_http_mcp_fanout_t *fanout)
 {
-    ngx_http_finalize_request(fanout->r, ngx_http_mcp_answer(fanout->r,
-                                                   NGX_HTTP_ACCEPTED, NULL));
+    ngx_http_mcp_ctx_t    *ctx;
+    ngx_http_request_t    *r;
+    ngx_http_mcp_reply_t   reply;
+
+    r = fanout->r;
+    ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_module);
+
+    ngx_memzero(&reply, sizeof(ngx_http_mcp_reply_t));
+
+    if (fanout->refused) {
+        ngx_http_mcp_reply_dots(r, fanout->refused, &reply);
+    }
+
+    ngx_http_finalize_request(r, ngx_http_mcp_reply_send(r, &ctx->message->id,
+                                                         &reply));
 }

@@ -336,6 +336,18 @@ ngx_http_mcp_reply_unprobed(ngx_http_request_t *r, ngx_http_mcp_upstream_t *u,
 }
 
 
+void
+ngx_http_mcp_reply_dots(ngx_http_request_t *r, ngx_http_mcp_upstream_t *u,
+    ngx_http_mcp_reply_t *reply)
+{
+    ngx_str_t  why;
+
+    ngx_str_set(&why, NGX_HTTP_MCP_DOTS);
+
+    ngx_http_mcp_reply_unprobed(r, u, NGX_HTTP_BAD_REQUEST, &why, reply);
+}
+
+
 ngx_int_t
 ngx_http_mcp_copy_headers(ngx_http_request_t *r, ngx_http_mcp_exchange_t *x)
 {

@@ -214,6 +214,10 @@ ngx_http_mcp_fanout_done(ngx_http_mcp_upstream_request_t *ureq,
 
     fanout = ureq->data;
 
+    if (ureq->scope.dots && ++fanout->dots == fanout->n) {
+        fanout->refused = ureq->upstream;
+    }
+
     /* the request has ended, and must not be aborted */
 
     ureq->r = NULL;

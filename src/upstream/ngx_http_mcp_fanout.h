@@ -51,10 +51,16 @@ struct ngx_http_mcp_fanout_s {
     /* out */
     ngx_uint_t                        n;         /* number of upstreams that
                                                     get the message */
+    ngx_http_mcp_upstream_t          *refused;   /* for done(): no upstream was
+                                                    sent the message, and the
+                                                    URI of this one has a dot
+                                                    segment; or NULL */
 
     /* private */
     ngx_http_mcp_upstream_request_t  *ureqs;
     ngx_uint_t                        running;
+    ngx_uint_t                        dots;      /* number of upstreams whose
+                                                    URI has a dot segment */
     ngx_event_t                       timer;
     ngx_queue_t                       queue;     /* in the queue of running
                                                     fanouts, or in that of those
