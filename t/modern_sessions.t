@@ -79,7 +79,8 @@ my $logs = Mcp::Upstream->new(Mcp::Upstream::mcp(
         my $name = $r->{json}{params}{level};
 
         return [reset =>] if $Mcp::Upstream::V{broken};
-        return [json => Mcp::Upstream::error($r, -32603, 'no')]
+        return [json => Mcp::Upstream::error($r, $Mcp::Upstream::V{refuses},
+                                             'no')]
             if $Mcp::Upstream::V{refuses};
 
         $level{$r->{headers}{'mcp-session-id'}} = $name;
@@ -403,17 +404,38 @@ is(levels(), 'info', 'once');
 is(logged('debug'), 'debug info warning error complete', 'and lowered there');
 is(levels(), 'debug', 'once');
 
-done_with($_) for qw(refuses broken);
+$logs->set(forget => 1);
+is(logged('warning'), 'warning error complete', 'a higher one in another');
+$logs->clear;
+$logs->set(forget => 1);
+is(logged('info'), 'info warning error complete',
+   'one that is asked for where the session is lost');
+is(levels(), 'info info', 'is asked for again in the next session');
 
-sub done_with {
-    my ($how) = @_;
+# one that the server does not take
+
+for (['refuses', -32602], ['refuses', -32603], ['broken', 1],
+     ['refuses', -32601])
+{
+    my ($how, $value) = @$_;
+    my $never = $value == -32601;
+    my $what = "$how $value";
 
     $logs->set(forget => 1);
-    $logs->set($how => 1);
+    $logs->set($how => $value);
     is(logged('info'), 'warning error complete',
-       "a call goes on, though the server $how it") for 1, 2;
-    is(levels(), 'info', 'and is not asked again');
+       "a call goes on if the level is not taken ($what)") for 1, 2;
+    is(levels(), $never ? 'info' : 'info info',
+       $never ? 'and is not asked again' : 'and is asked again');
+
+    is(logged('error'), 'error complete',
+       'so does one with another level');
+    is(levels(), $never ? '' : 'error', 'which is the one that is asked for');
+
     $logs->set($how => 0);
+    is(logged('info'), ($never ? '' : 'info ') . 'warning error complete',
+       'later');
+    is(levels(), $never ? '' : 'info', 'it is set where it can be');
 }
 
 # one is set while the answer about a higher one has not come

@@ -459,6 +459,27 @@ ngx_mcp_upstream_session_level(ngx_mcp_zone_t *zone,
 }
 
 
+void
+ngx_mcp_upstream_session_level_refused(ngx_mcp_zone_t *zone,
+    ngx_mcp_upstream_session_t *out, ngx_uint_t level)
+{
+    ngx_mcp_upstream_session_sh_t  *us;
+
+    ngx_mcp_zone_lock(zone);
+
+    us = ngx_mcp_upstream_session_locked(zone, out->ref);
+
+    if (us && us->state == NGX_MCP_UPSTREAM_SESSION_MADE
+        && us->serial == out->serial && us->wanted == level)
+    {
+        ngx_mcp_touch(zone, us);
+        us->wanted = us->level;
+    }
+
+    ngx_mcp_zone_unlock(zone);
+}
+
+
 /* wakes the calls and workers that wait for the upstream session */
 
 static void

@@ -107,12 +107,16 @@ ngx_int_t ngx_mcp_upstream_session_made(ngx_mcp_zone_t *zone,
 /*
  * The lowest log level of an upstream session whose callers have no session,
  * but each want a level of their own, *level.  set: the level that the caller
- * has sent to the upstream now, or NGX_MCP_LEVEL_UNSET.  NGX_OK: *level or a
+ * has set at the upstream now, or NGX_MCP_LEVEL_UNSET.  NGX_OK: *level or a
  * lower one is set, or the upstream session has ended; NGX_AGAIN: the caller
  * sends the new *level to the upstream, and calls again.
  */
 ngx_int_t ngx_mcp_upstream_session_level(ngx_mcp_zone_t *zone,
     ngx_mcp_upstream_session_t *us, ngx_uint_t set, ngx_uint_t *level);
+
+/* the upstream did not set a level that the function above told to send */
+void ngx_mcp_upstream_session_level_refused(ngx_mcp_zone_t *zone,
+    ngx_mcp_upstream_session_t *us, ngx_uint_t level);
 
 /*
  * Ends a handshake that has failed: wakes all that wait for the upstream

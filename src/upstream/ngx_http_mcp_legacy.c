@@ -53,6 +53,8 @@ struct ngx_http_mcp_handshake_s {
                                                 session */
     unsigned                   made:1;       /* the session was made before,
                                                 and only its level is set */
+    unsigned                   accepted:1;   /* the upstream set the level */
+    unsigned                   levelless:1;  /* it can set none */
     unsigned                   initialized:1;
     unsigned                   newer:1;      /* the upstream wants a newer
                                                 revision */
@@ -76,6 +78,8 @@ static ngx_int_t ngx_http_mcp_legacy_handshake_send(
     ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *params);
 static ngx_int_t ngx_http_mcp_legacy_set_level(
     ngx_http_mcp_upstream_request_t *ureq, ngx_uint_t set);
+static ngx_int_t ngx_http_mcp_legacy_level_done(
+    ngx_http_mcp_upstream_request_t *ureq, ngx_http_mcp_outcome_e outcome);
 static void ngx_http_mcp_legacy_header(ngx_http_mcp_exchange_t *x);
 static void ngx_http_mcp_legacy_message(ngx_http_mcp_exchange_t *x,
     ngx_str_t *text);
@@ -197,7 +201,7 @@ ngx_http_mcp_legacy_open(ngx_http_mcp_upstream_request_t *ureq)
         case NGX_OK:
             rc = ngx_mcp_upstream_session_id(u->zone, ureq->r->pool, ureq->us);
 
-            if (rc == NGX_OK && ureq->principal
+            if (rc == NGX_OK && ureq->principal && !ureq->level_refused
                 && ngx_mcp_level_lowers(ureq->level, ureq->us->level))
             {
                 rc = ngx_http_mcp_legacy_set_level(ureq, NGX_MCP_LEVEL_UNSET);
@@ -452,9 +456,9 @@ ngx_http_mcp_legacy_handshake_send(ngx_http_mcp_upstream_request_t *ureq,
 
 /*
  * Sets the lowest log level that callers without a session want in their
- * session at the upstream.  set: the level that this request has sent, whatever
- * the upstream answered, or NGX_MCP_LEVEL_UNSET.  NGX_OK: the level is set;
- * NGX_AGAIN: an exchange has begun; NGX_ERROR.
+ * session at the upstream.  set: the level that this request has set, or
+ * NGX_MCP_LEVEL_UNSET.  NGX_OK: the level is set; NGX_AGAIN: an exchange has
+ * begun; NGX_ERROR.
  */
 
 static ngx_int_t
@@ -492,6 +496,45 @@ ngx_http_mcp_legacy_set_level(ngx_http_mcp_upstream_request_t *ureq,
 }
 
 
+/* the exchange with a level has ended; returns as the function above */
+
+static ngx_int_t
+ngx_http_mcp_legacy_level_done(ngx_http_mcp_upstream_request_t *ureq,
+    ngx_http_mcp_outcome_e outcome)
+{
+    ngx_uint_t                 level;
+    ngx_mcp_zone_t            *zone;
+    ngx_http_mcp_handshake_t  *o;
+
+    o = ureq->handshake;
+    zone = ureq->upstream->zone;
+
+    if (o->accepted) {
+        return ngx_http_mcp_legacy_set_level(ureq, o->level);
+    }
+
+    if (o->levelless || outcome == NGX_HTTP_MCP_TIMEOUT) {
+
+        /*
+         * As if the lowest level was set, so that no request asks, and maybe
+         * waits, in vain again.
+         */
+
+        level = NGX_MCP_LEVEL_DEBUG;
+
+        (void) ngx_mcp_upstream_session_level(zone, ureq->us, level, &level);
+
+    } else {
+        ngx_mcp_upstream_session_level_refused(zone, ureq->us, o->level);
+    }
+
+    ureq->level_refused = 1;
+    ureq->handshake = NULL;
+
+    return NGX_OK;
+}
+
+
 static void
 ngx_http_mcp_legacy_header(ngx_http_mcp_exchange_t *x)
 {
@@ -510,7 +553,7 @@ ngx_http_mcp_legacy_header(ngx_http_mcp_exchange_t *x)
 static void
 ngx_http_mcp_legacy_message(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
 {
-    ngx_str_t                         id, result, capabilities;
+    ngx_str_t                         id, code, result, capabilities;
     ngx_http_mcp_handshake_t         *o;
     ngx_http_mcp_upstream_request_t  *ureq;
 
@@ -549,9 +592,16 @@ ngx_http_mcp_legacy_message(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
 
     id = ngx_mcp_json_span(x->scan, NGX_MCP_PATH_ID, text->data);
 
-    if (ngx_mcp_json_same_id(&id, &ngx_http_mcp_own_id)) {
-        ngx_http_mcp_exchange_answered(x);
+    if (!ngx_mcp_json_same_id(&id, &ngx_http_mcp_own_id)) {
+        return;
     }
+
+    ngx_http_mcp_exchange_answered(x);
+
+    code = ngx_mcp_json_span(x->scan, NGX_MCP_PATH_ERROR_CODE, text->data);
+
+    o->accepted = (x->scan->members[NGX_MCP_PATH_RESULT].count != 0);
+    o->levelless = (ngx_mcp_error_code(&code) == NGX_MCP_METHOD_NOT_FOUND);
 }
 
 
@@ -577,7 +627,7 @@ ngx_http_mcp_legacy_done(ngx_http_mcp_exchange_t *x,
     o = ureq->handshake;
 
     if (o->made) {
-        rc = ngx_http_mcp_legacy_set_level(ureq, o->level);
+        rc = ngx_http_mcp_legacy_level_done(ureq, outcome);
 
         if (rc == NGX_OK) {
             ngx_http_mcp_upstream_request_next(ureq);
@@ -1000,6 +1050,8 @@ ngx_http_mcp_legacy_heal(ngx_http_mcp_upstream_request_t *ureq)
                   "new one", &u->name);
 
     ngx_mcp_upstream_session_forget(u->zone, ureq->us->ref, ureq->us->serial);
+
+    ureq->level_refused = 0;
 
     if (ureq->newer) {
         ngx_http_mcp_profile_reprobe(u, &ureq->tenant, NGX_MCP_2026_07_28,

@@ -235,6 +235,8 @@ struct ngx_http_mcp_upstream_request_s {
                                                      called */
     unsigned                          asking:1;   /* the request waits for input
                                                      of the client */
+    unsigned                          level_refused:1;  /* the upstream did
+                                                     not set the level */
     unsigned                          received:1; /* a message was received */
     unsigned                          examined:1; /* the first message was
                                                      checked for the loss of the
