@@ -20,8 +20,10 @@ sub later { ([sse => {}], [event => undef, id => 'e', retry => 30000]) }
 
 my $up = Mcp::Upstream->new(Mcp::Upstream::mcp(
     GET => sub {
-        return $_[0]{headers}{'last-event-id'} ? later()
-                                               : [http => 405, {}, ''];
+        my $id = $_[0]{headers}{'last-event-id'} || '';
+        return ([tag => 'mute'], [sse => {}], [until => 'mute'])
+            if $id eq 'mute';
+        return $id ? later() : [http => 405, {}, ''];
     },
     capabilities => { tools => {} },
     'tools/list' => { tools => [] },
@@ -29,6 +31,8 @@ my $up = Mcp::Upstream->new(Mcp::Upstream::mcp(
         my ($r) = @_;
         return { as => 'plain' } if $r->{json}{params}{name} eq 'plain';
         return later() if $r->{json}{params}{name} eq 'later';
+        return ([sse => {}], [event => undef, id => 'mute', retry => 50])
+            if $r->{json}{params}{name} eq 'mute';
         return ([until => 'slow'],
                 [json => Mcp::Upstream::result($r, { as => 'slow' })]);
     },
@@ -160,6 +164,18 @@ $r = $plain->read_response($later->response('POST'));
 like($r->{body}, qr/"the upstream took too long"/,
      'but not behind the longest time of all');
 is(resumed(), 2, 'nor is it asked for again');
+
+# one that is resumed, and then silent
+
+my $mute = $plain->send_only($plain->message('tools/call',
+                                             { name => 'mute' }));
+wait_for { $up->held('mute') };
+my $before = length $t->log;
+$clock->pass($t, 71);
+$r = $plain->read_response($mute->response('POST'));
+like($r->{body}, qr/"the upstream took too long"/, 'a stream that is silent');
+like(substr($t->log, $before), qr/"up" did not finish within 70000ms/,
+     'the log names the longest time of all');
 
 $t->allow_log(qr/was silent for/, qr/did not finish within/, qr/timed out/);
 done_testing();

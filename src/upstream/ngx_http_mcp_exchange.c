@@ -162,7 +162,7 @@ ngx_int_t
 ngx_http_mcp_exchange_start(ngx_http_mcp_exchange_t *x)
 {
     ngx_int_t                   rc;
-    ngx_msec_t                  time;
+    ngx_msec_t                  time, left;
     ngx_pool_t                 *pool;
     ngx_http_request_t         *r, *sr;
     ngx_http_variable_value_t  *variables;
@@ -225,7 +225,8 @@ ngx_http_mcp_exchange_start(ngx_http_mcp_exchange_t *x)
     }
 
     if (x->total) {
-        time = ngx_min(time, x->total);
+        left = x->total > x->spent ? x->total - x->spent : 1;
+        time = ngx_min(time, left);
     }
 
     ngx_add_timer(&x->event, time);
@@ -304,7 +305,8 @@ ngx_http_mcp_exchange_answered(ngx_http_mcp_exchange_t *x)
 
     x->silence = 0;
 
-    x->total = ngx_current_msec - x->started + NGX_HTTP_MCP_EXCHANGE_REST;
+    x->total = ngx_current_msec - x->started + x->spent
+               + NGX_HTTP_MCP_EXCHANGE_REST;
 
     /*
      * The response may have ended with the answer; exchange_run() checks this.
@@ -758,7 +760,7 @@ ngx_http_mcp_exchange_timer(ngx_http_mcp_exchange_t *x)
     }
 
     if (x->total) {
-        gone = ngx_current_msec - x->started;
+        gone = ngx_current_msec - x->started + x->spent;
 
         if (gone >= x->total) {
             ngx_http_mcp_exchange_timed_out(x, "did not finish within",

@@ -170,6 +170,8 @@ struct ngx_http_mcp_exchange_s {
                                                        any */
     ngx_msec_t                         total;       /* longest time in all, ms;
                                                        0: any */
+    ngx_msec_t                         spent;       /* ms of this time that were
+                                                       over at the start */
     size_t                             limit;       /* mcp_message_limit */
     ngx_uint_t                         level;       /* level of the log for
                                                        failures */

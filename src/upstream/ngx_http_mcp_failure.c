@@ -214,7 +214,7 @@ ngx_http_mcp_failure_compose(ngx_http_mcp_exchange_t *x,
 
     case NGX_HTTP_MCP_TIMEOUT:
         p = ngx_sprintf(p, "the upstream did not answer within %Mms",
-                        ngx_current_msec - x->started);
+                        ngx_current_msec - x->started + x->spent);
         break;
 
     case NGX_HTTP_MCP_STATUS:

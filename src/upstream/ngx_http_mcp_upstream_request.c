@@ -486,7 +486,6 @@ static ngx_int_t
 ngx_http_mcp_upstream_request_exchange(ngx_http_mcp_upstream_request_t *ureq,
     ngx_str_t *body)
 {
-    ngx_msec_t                elapsed;
     ngx_http_mcp_exchange_t  *x;
 
     x = ngx_http_mcp_upstream_exchange(ureq->r, ureq->upstream, &ureq->scope);
@@ -506,9 +505,8 @@ ngx_http_mcp_upstream_request_exchange(ngx_http_mcp_upstream_request_t *ureq,
         x->method = NGX_HTTP_GET;
         x->last_event_id = ureq->last_event_id;
 
-        if (x->total) {
-            elapsed = ngx_current_msec - ureq->sent;
-            x->total = elapsed < x->total ? x->total - elapsed : 1;
+        if (!ureq->get_stream) {
+            x->spent = ngx_current_msec - ureq->sent;
         }
 
     } else {
