@@ -63,6 +63,7 @@ my $up = Mcp::Upstream->new(Mcp::Upstream::modern(
 
 my $t = Mcp::Test->new(vars => { UP => $up->port }, conf => <<'CONF');
 mcp_zone zone=main:8m;
+mcp_zone zone=small:1m;
 
 server {
     %%LISTEN%%
@@ -70,6 +71,12 @@ server {
 
     location = /mcp {
         mcp_endpoint zone=main;
+        mcp_upstream up /_up protocol=modern;
+    }
+
+    location = /small {
+        client_max_body_size 8m;
+        mcp_endpoint zone=small;
         mcp_upstream up /_up protocol=modern;
     }
 
@@ -217,6 +224,24 @@ like($r->{result}{content}[0]{text}, qr/too often/, 'it ends at last');
 is($s->call('tools/list')->{error}{code}, -32603, 'a list must not ask');
 like($t->log, qr/\[error\].*"up".*not completed.*where it may not/,
      'the log says so');
+
+
+# an answer that the zone has no room for, which the client may give again
+
+my $small = $t->session(path => '/small', caps => \%caps);
+($m) = call('ask', sub {
+    my ($client, $m) = @_;
+    my $large = $client->respond($m->{id}, { action => 'accept',
+                                             content => { x => 'x' x 2e6 } },
+                                 conn => $t->conn_on_worker($there));
+    is($large->{status}, 503, 'an answer that the zone has no room for');
+    ok($large->{headers}{'retry-after'}, 'may be sent again');
+    is($large->{json}{error}{code}, -32000, 'its code');
+    like($large->{json}{error}{message}, qr/zone has no room/, 'and why');
+    $answer->($client, $m);
+}, s => $small);
+is_deeply($m->{result}{_meta}{responses},
+          { ask => $answers{'elicitation/create'} }, 'and the call goes on');
 
 
 # cancelled meanwhile

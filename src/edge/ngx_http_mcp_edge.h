@@ -372,7 +372,8 @@ ngx_int_t ngx_http_mcp_notification(ngx_http_request_t *r,
 
 /*
  * Sends a notification to the upstreams that it concerns.  NGX_OK: done() will
- * be called; NGX_DECLINED: the notification concerns no upstream; NGX_ERROR.
+ * be called; NGX_DECLINED: the notification concerns no upstream; NGX_BUSY: the
+ * zone has no room for the response; NGX_ERROR.
  */
 ngx_int_t ngx_http_mcp_notification_send(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx, ngx_mcp_message_t *m,

@@ -23,8 +23,8 @@ static void ngx_http_mcp_notification_done(ngx_http_mcp_fanout_t *fanout);
 
 /*
  * Handles a notification or a response of the client: answers 202 after the
- * upstreams that it concerns have received it, and 400 if the URI of each has a
- * dot segment.
+ * upstreams that it concerns have received it, 400 if the URI of each has a dot
+ * segment, and 503 if the zone has no room for the response.
  */
 
 ngx_int_t
@@ -38,6 +38,13 @@ ngx_http_mcp_notification(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
 
     if (rc == NGX_DECLINED) {
         return ngx_http_mcp_answer(r, NGX_HTTP_ACCEPTED, NULL);
+    }
+
+    if (rc == NGX_BUSY) {
+        return ngx_http_mcp_refuse(r, NGX_HTTP_SERVICE_UNAVAILABLE,
+                                   NGX_MCP_REFUSED,
+                                   "the zone has no room for this answer "
+                                   "(mcp_zone); try again later");
     }
 
     if (rc != NGX_OK) {
@@ -85,6 +92,13 @@ ngx_http_mcp_notification_send(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
                                                      &request, &body);
         if (rc == NGX_DONE) {
             return NGX_DECLINED;
+        }
+
+        if (rc == NGX_BUSY) {
+            ngx_log_error(NGX_LOG_INFO, r->connection->log, 0,
+                          "mcp zone has no room for a response of the client, "
+                          "id %V", &m->id);
+            return NGX_BUSY;
         }
 
         if (rc == NGX_OK) {

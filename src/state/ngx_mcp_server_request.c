@@ -212,7 +212,7 @@ ngx_mcp_server_request_answer(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     stage.payer = session;
 
     if (ngx_mcp_stage(zone, &stage) != NGX_OK) {
-        return NGX_ERROR;
+        return NGX_BUSY;
     }
 
     ngx_mcp_zone_lock(zone);
@@ -222,12 +222,19 @@ ngx_mcp_server_request_answer(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     rq = s ? ngx_mcp_server_request_locked(zone, s, id) : NULL;
     c = rq ? ngx_mcp_record(zone, rq->call, NGX_MCP_CALL) : NULL;
 
-    if (rc != NGX_OK || c == NULL || rq->answered
+    if (c == NULL || rq->answered
         || !(c->task.rec.flags & NGX_MCP_CALL_RUNNING))
     {
+        rc = NGX_DECLINED;
+
+    } else if (rc != NGX_OK) {
+        rc = NGX_BUSY;
+    }
+
+    if (rc != NGX_OK) {
         ngx_mcp_stage_drop_locked(zone, &stage);
         ngx_mcp_zone_unlock(zone);
-        return c ? NGX_ERROR : NGX_DECLINED;
+        return rc;
     }
 
     ngx_mcp_text_replace_locked(zone, rq, &stage);

@@ -70,8 +70,8 @@ ngx_int_t ngx_mcp_server_request_next(ngx_mcp_zone_t *zone,
 
 /*
  * Keeps the raw response for the call that waits for it, and wakes the call
- * with NGX_MCP_WAKE_INPUT.  NGX_OK; NGX_DECLINED: no call waits; NGX_ERROR:
- * there is no room, or the call has its answer or has ended.
+ * with NGX_MCP_WAKE_INPUT.  NGX_OK; NGX_DECLINED: no call waits (any more);
+ * NGX_BUSY: there is no room, and the call still waits.
  */
 ngx_int_t ngx_mcp_server_request_answer(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t session, ngx_str_t *id, ngx_str_t *response);

@@ -43,8 +43,9 @@ ngx_int_t ngx_http_mcp_server_request_to_client(
  * Translates the client's response to a server request, or its progress
  * notification.  A response ends the request.  NGX_OK: *out is the text to
  * send to the upstream session that *request names, both in pool; NGX_DONE: a
- * call waited for the response and has got it; NGX_DECLINED: no such request
- * is open; NGX_ERROR: no memory.
+ * call waited for the response and has got it; NGX_BUSY: the zone has no room
+ * for it, and the call still waits; NGX_DECLINED: no such request is open;
+ * NGX_ERROR: no memory.
  */
 ngx_int_t ngx_http_mcp_server_request_from_client(ngx_mcp_zone_t *zone,
     ngx_mcp_caller_t *caller, ngx_mcp_message_t *m, ngx_pool_t *pool,
