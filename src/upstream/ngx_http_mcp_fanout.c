@@ -152,6 +152,7 @@ ngx_http_mcp_fanout_dequeue(ngx_http_mcp_fanout_t *fanout)
     fanout->queue.next = NULL;
 
     if (fanout->left) {
+        fanout->left = 0;
         ngx_http_mcp_fanouts_left_n -= fanout->n + 1;
     }
 }
