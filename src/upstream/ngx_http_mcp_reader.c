@@ -342,6 +342,7 @@ ngx_http_mcp_reader_attempt(ngx_http_mcp_reader_t *reader,
     ngx_http_mcp_upstream_request_t **slot)
 {
     ngx_int_t                         rc;
+    ngx_connection_t                 *c;
     ngx_http_mcp_upstream_request_t  *ureq;
 
     ureq = ngx_http_mcp_upstream_request_create(reader->upstream,
@@ -378,7 +379,7 @@ ngx_http_mcp_reader_attempt(ngx_http_mcp_reader_t *reader,
     }
 
     if (rc == NGX_OK) {
-        rc = ngx_http_mcp_upstream_request_run(ureq);
+        rc = ngx_http_mcp_upstream_request_start(ureq);
     }
 
     if (rc == NGX_OK && ureq->scope.dots) {
@@ -387,9 +388,15 @@ ngx_http_mcp_reader_attempt(ngx_http_mcp_reader_t *reader,
 
     if (rc != NGX_OK) {
         ngx_http_mcp_reader_leave(slot);
+        return rc;
     }
 
-    return rc;
+    /* the request may end, and be freed, meanwhile */
+
+    c = ureq->r->connection;
+    ngx_http_run_posted_requests(c);
+
+    return NGX_OK;
 }
 
 
