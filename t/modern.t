@@ -548,8 +548,10 @@ like(call('resources/subscribe', { uri => 'a:b' })->{json}{error}{message},
 
 is(said(call('server/discover', {}, path => '/old')), '400 -32601',
    'an endpoint without the revision');
-like(call('tools/list', {}, path => '/old')->{json}{error}{message},
-     qr/supports 2025-06-18, 2025-03-26;/, 'says what it supports');
+$r = call('tools/list', {}, path => '/old');
+is(said($r), '400 -32000', 'answers as one that does not know it');
+like($r->{json}{error}{message}, qr/supports 2025-06-18, 2025-03-26;/,
+     'and says what it supports');
 is($t->session(path => '/old', version => '2025-11-25')->{negotiated},
    '2025-06-18', 'and negotiates that');
 
