@@ -704,22 +704,14 @@ ngx_http_mcp_shared_enqueue(ngx_http_mcp_shared_t *us, ngx_pool_t *pool,
 
     if (req == NULL
         || ngx_http_mcp_string_copy(pool, &req->method, method) != NGX_OK
-        || ngx_http_mcp_string_copy(pool, &req->params, params) != NGX_OK)
+        || ngx_http_mcp_string_copy(pool, &req->params, params) != NGX_OK
+        || ngx_http_mcp_own_id_make(pool, &req->id) != NGX_OK)
     {
-        return NULL;
-    }
-
-    req->id.data = ngx_pnalloc(pool, sizeof("\"nginx-mcp-\"") + NGX_INT_T_LEN);
-    if (req->id.data == NULL) {
         return NULL;
     }
 
     req->pool = pool;
     req->us = us;
-
-    req->id.len = ngx_sprintf(req->id.data, "\"nginx-mcp-%ui\"",
-                              ++us->requests)
-                  - req->id.data;
 
     ngx_queue_insert_tail(&us->waiting, &req->queue);
     us->nwaiting++;

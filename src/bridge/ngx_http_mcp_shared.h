@@ -76,8 +76,6 @@ struct ngx_http_mcp_shared_s {
                                                   ends, as it names URIs */
     ngx_uint_t                 nwaiting;       /* length of "waiting" */
     ngx_uint_t                 nrunning;       /* length of "running" */
-    ngx_uint_t                 requests;       /* requests made so far, for
-                                                  their JSON-RPC ids */
     ngx_uint_t                 serial;         /* serial of the upstream session
                                                   that was seen last; 0: none */
     ngx_uint_t                 stream_serial;  /* serial of the upstream session

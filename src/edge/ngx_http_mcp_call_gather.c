@@ -41,6 +41,7 @@ typedef struct {
     ngx_http_mcp_upstream_t          *upstream;
     ngx_http_mcp_upstream_request_t  *ureq;     /* asks for a page; NULL: none
                                                    is under way */
+    ngx_str_t                         id;       /* raw id of this request */
     ngx_mcp_pages_t                   pages;
     ngx_str_t                         kept;     /* raw list of the cache; empty:
                                                    the upstream is asked */
@@ -293,12 +294,14 @@ ngx_http_mcp_gather_request(ngx_http_mcp_gather_part_t *part)
     ureq->done = ngx_http_mcp_gather_done;
     ureq->data = part;
 
-    ureq->scope.method = *ngx_mcp_list_method(part->pages.kind);
-    ureq->scope.request_id = call->message->id;
+    if (ngx_http_mcp_gather_body(part, &ureq->body) != NGX_OK) {
+        return NGX_ERROR;
+    }
 
-    if (ngx_http_mcp_gather_body(part, &ureq->body) != NGX_OK
-        || ngx_http_mcp_upstream_request_start(ureq) != NGX_OK)
-    {
+    ureq->scope.method = *ngx_mcp_list_method(part->pages.kind);
+    ureq->scope.request_id = part->id;
+
+    if (ngx_http_mcp_upstream_request_start(ureq) != NGX_OK) {
         return NGX_ERROR;
     }
 
@@ -324,8 +327,15 @@ ngx_http_mcp_gather_body(ngx_http_mcp_gather_part_t *part, ngx_str_t *body)
     if (cursor->len == 0 && ngx_http_mcp_list_kind(call) != NGX_ERROR
         && m->json.members[NGX_MCP_PATH_CURSOR].type == NGX_MCP_JSON_ABSENT)
     {
+        part->id = m->id;
         *body = m->text;
         return NGX_OK;
+    }
+
+    /* the client's own request, or another page, may have its id already */
+
+    if (ngx_http_mcp_own_id_make(call->r->pool, &part->id) != NGX_OK) {
+        return NGX_ERROR;
     }
 
     ngx_str_null(&params);
@@ -345,7 +355,7 @@ ngx_http_mcp_gather_body(ngx_http_mcp_gather_part_t *part, ngx_str_t *body)
         params.len = p - params.data;
     }
 
-    *body = ngx_mcp_request_compose(call->r->pool, &m->id,
+    *body = ngx_mcp_request_compose(call->r->pool, &part->id,
                                     ngx_mcp_list_method(part->pages.kind),
                                     &params);
 
@@ -424,7 +434,7 @@ ngx_http_mcp_gather_message(ngx_http_mcp_upstream_request_t *ureq,
 
     ureq->answered = 1;
 
-    if (!ngx_mcp_json_same_id(&id, &call->message->id)) {
+    if (!ngx_mcp_json_same_id(&id, &part->id)) {
         part->why = "an answer with another id";
 
     } else if (json->members[NGX_MCP_PATH_ERROR].type == NGX_MCP_JSON_OBJECT) {

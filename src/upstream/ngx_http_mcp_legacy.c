@@ -416,8 +416,11 @@ ngx_http_mcp_legacy_handshake_send(ngx_http_mcp_upstream_request_t *ureq,
 
     o->scope.method = ngx_http_mcp_legacy_methods[o->step];
 
-    if (o->step != ngx_http_mcp_legacy_initialized) {
-        o->scope.request_id = ngx_http_mcp_own_id;
+    if (o->step != ngx_http_mcp_legacy_initialized
+        && ngx_http_mcp_own_id_make(ureq->r->pool, &o->scope.request_id)
+           != NGX_OK)
+    {
+        return NGX_ERROR;
     }
 
     body = ngx_mcp_request_compose(ureq->r->pool, &o->scope.request_id,
@@ -566,7 +569,7 @@ ngx_http_mcp_legacy_message(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
 
     if (o->step == ngx_http_mcp_legacy_initialize) {
 
-        if (ngx_http_mcp_initialize_answer(x, text, &ngx_http_mcp_own_id,
+        if (ngx_http_mcp_initialize_answer(x, text, &o->scope.request_id,
                                            &result, &o->revision)
             == NGX_OK)
         {
@@ -592,7 +595,7 @@ ngx_http_mcp_legacy_message(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
 
     id = ngx_mcp_json_span(x->scan, NGX_MCP_PATH_ID, text->data);
 
-    if (!ngx_mcp_json_same_id(&id, &ngx_http_mcp_own_id)) {
+    if (!ngx_mcp_json_same_id(&id, &o->scope.request_id)) {
         return;
     }
 

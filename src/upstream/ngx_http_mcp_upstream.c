@@ -10,6 +10,7 @@
 #include <ngx_md5.h>
 #include "ngx_http_mcp_stored.h"
 #include "ngx_http_mcp_upstream.h"
+#include "ngx_mcp_id.h"
 
 
 /* ms between two lines of the log about refused initialize requests */
@@ -38,6 +39,30 @@ ngx_http_mcp_background_pt  ngx_http_mcp_background_make;
 ngx_http_mcp_scope_pt       ngx_http_mcp_set_scope;
 
 ngx_str_t  ngx_http_mcp_own_id = ngx_string("\"nginx-mcp\"");
+
+
+ngx_int_t
+ngx_http_mcp_own_id_make(ngx_pool_t *pool, ngx_str_t *id)
+{
+    u_char  *p;
+
+    id->len = sizeof("\"nginx-mcp-\"") - 1 + NGX_MCP_UUID_LEN;
+    id->data = ngx_pnalloc(pool, id->len);
+
+    if (id->data == NULL) {
+        return NGX_ERROR;
+    }
+
+    p = ngx_cpymem(id->data, "\"nginx-mcp-", sizeof("\"nginx-mcp-") - 1);
+
+    if (ngx_mcp_uuid(p) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    p[NGX_MCP_UUID_LEN] = '"';
+
+    return NGX_OK;
+}
 
 
 void

@@ -198,8 +198,14 @@ void ngx_http_mcp_stable_id(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
 ngx_str_t ngx_http_mcp_own_initialize(ngx_pool_t *pool,
     ngx_str_t *capabilities);
 
-/* the raw id of the module's own requests */
+/* the raw id of the module's own requests outside of sessions */
 extern ngx_str_t  ngx_http_mcp_own_id;
+
+/*
+ * Makes a raw id for the module's own request in an upstream session, in which
+ * no id may come twice, from pool.  NGX_OK or NGX_ERROR.
+ */
+ngx_int_t ngx_http_mcp_own_id_make(ngx_pool_t *pool, ngx_str_t *id);
 
 /* says to clients why no request was sent, if scope->dots is set */
 #define NGX_HTTP_MCP_DOTS                                                     \
