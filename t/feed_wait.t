@@ -11,6 +11,8 @@ use lib "$FindBin::Bin/lib";
 
 use Mcp::Test;
 use Mcp::Feed;
+use Mcp::Modern;
+use Mcp::Sse;
 
 my $TIMES = 30;
 
@@ -112,6 +114,36 @@ for my $n (1 .. $TIMES) {
 is($heard, $TIMES, 'subscribe: each event right after it is heard');
 
 
+# a client of 2026-07-28 that listens, after the acknowledgement
+
+$heard = 0;
+
+for my $n (1 .. $TIMES) {
+    my $uri = "events://l$n/latest";
+    my $before = late();
+
+    $f->set($_, late => 0.03) for "/of/l$n", "/about/l$n", "/both/l$n/l$n";
+
+    my $l = Mcp::Sse->new(listens("l$n", $uri, $conn[$n % 2])
+                          ->response('POST', stream => 1));
+    my $e = $l->event;
+    my $gave_up = late() > $before;
+
+    $f->say("/of/l$n", notification('tools/list_changed'));
+    $f->say($n % 3 ? "/about/l$n" : "/both/l$n/l$n", { n => $n });
+
+    my %came = map { ($l->event($gave_up ? 0 : 10) || {})->{data} || '', 1 }
+               1, 2;
+
+    $heard++ if $e->{data} =~ /acknowledged.*\Q$uri\E/
+                && ($gave_up || grep({ /tools.list_changed/ } keys %came)
+                                && grep({ /\Q$uri\E/ } keys %came));
+    $l->close;
+}
+
+is($heard, $TIMES, 'listen: each event right after it is heard');
+
+
 # in a batch
 
 my $b = $t->session(headers => { 'X-Tenant' => 'b' }, version => '2025-03-26');
@@ -210,6 +242,15 @@ ok(wait_for { sessions() == $sessions },
    'whose client leaves before the answer, and it ends');
 
 
+my $listens = listens_open();
+$f->set($_, hang => 1) for qw(/of/gone /about/gone);
+$c = listens('gone', 'events://gone/latest', $t->conn);
+$f->wait_requests($_, 1) for qw(/of/gone /about/gone);
+is(listens_open(), $listens + 1, 'a client waits to listen');
+$c->close;
+ok(wait_for { listens_open() == $listens }, 'and leaves before it does');
+
+
 # a feed whose worker dies is connected by another, before the answer
 
 begin('a');
@@ -302,6 +343,19 @@ sub mute {
 
 
 sub sessions { $t->status->{sessions}{live} }
+
+sub listens_open { $t->status->{listens}{open} }
+
+# sends subscriptions/listen of this tenant for lists of tools and a resource
+
+sub listens {
+    my ($tenant, $uri, $conn) = @_;
+    my $c = Mcp::Modern->new($t, headers => { 'X-Tenant' => $tenant });
+
+    return $c->send_only($c->message('subscriptions/listen', {
+        notifications => { toolsListChanged => JSON::PP::true,
+                           resourceSubscriptions => [$uri] } }), $conn);
+}
 
 sub holder {
     my ($key) = @_;

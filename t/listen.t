@@ -30,7 +30,21 @@ my $legacy = Mcp::Upstream->new(Mcp::Upstream::mcp(
     },
 ));
 
-my $t = Mcp::Test->new(workers => 2, vars => { LEGACY => $legacy->port },
+# one more, which has other resources
+
+my $other_up = Mcp::Upstream->new(Mcp::Upstream::mcp(
+    capabilities => { resources => { subscribe => \1 } },
+    GET => sub { return ([sse => {}], [tag => 'listen'], [hang =>]) },
+    'resources/subscribe' => sub {
+        my ($r) = @_;
+        return [json => Mcp::Upstream::error($r, -32602, 'none')]
+            if $r->{json}{params}{uri} !~ /second/;
+        return {};
+    },
+));
+
+my $t = Mcp::Test->new(workers => 2, vars => { LEGACY => $legacy->port,
+                                               SECOND => $other_up->port },
                        conf => <<'EOF');
 mcp_zone zone=main:32m;
 
@@ -82,7 +96,26 @@ server {
         mcp_list_cache on;
     }
 
+    location = /several {
+        mcp_endpoint zone=main name=several;
+        mcp_upstream up /_up protocol=legacy;
+        mcp_upstream second /_second protocol=legacy;
+    }
+
+    location = /single {
+        mcp_endpoint zone=main name=single;
+        mcp_session_limit 1;
+        mcp_upstream up /_up protocol=legacy;
+    }
+
+    location = /deaf {
+        mcp_endpoint zone=main name=deaf;
+        mcp_upstream up /_up protocol=legacy listen=off;
+        mcp_upstream second /_second protocol=legacy;
+    }
+
     location = /_up { internal; proxy_pass http://127.0.0.1:%%LEGACY%%/; }
+    location = /_second { internal; proxy_pass http://127.0.0.1:%%SECOND%%/; }
 
     location = /publish { mcp_publish zone=main; }
     location = /status { mcp_status zone=main; }
@@ -344,6 +377,73 @@ for my $path (qw(/legacy /cached)) {
     same($x->event->{json}{params}, { _meta => { $KEY => 8 } },
          "$path: a change of the upstream's list");
     ok(!$x->event(0.3), 'comes once');
+}
+
+
+# of several upstreams, the one that accepts the resource tells of it
+
+for my $path (qw(/several /deaf)) {
+    my ($x, $got);
+
+    for (1 .. 3) {
+        my $begin = time();
+
+        $x->close if $x;
+        $x = listen_on($path, 9, { resourceSubscriptions => [
+                                       'none:second', 'none:at-all'] });
+        $got = $x->event->{json}{params}{notifications};
+        last if time() - $begin < 2;
+    }
+
+    same($got, { resourceSubscriptions => ['none:second'] },
+         "$path: acknowledged is what one of them accepts");
+
+    ok(wait_for(sub { $other_up->held('listen') }), 'which is listened to');
+    $other_up->emit('listen', [event => notification(
+                                   'resources/updated',
+                                   { uri => 'none:second' })]);
+    is($x->event->{json}{params}{uri}, 'none:second', 'and tells of it');
+    $x->close;
+}
+
+
+# one that does not answer
+
+{
+    my $x;
+    my $conn = $t->conn;
+
+    listen_on('/legacy', 'late', { toolsListChanged => \1,
+                                   resourceSubscriptions => ['r:silent'] },
+              conn => $conn, wait => 0);
+    ok($legacy->wait_requests(sub {
+        ref $_[0]{json} && ($_[0]{json}{params}{uri} || '') eq 'r:silent'
+    }), 'an upstream is asked, and does not answer');
+
+    $clock->pass($t, 5);
+    $x = Mcp::Sse->new($conn->response('POST', stream => 1));
+    same($x->event->{json}{params}{notifications},
+         { toolsListChanged => \1 }, 'after 5 s the client has the rest');
+    like($t->log, qr/\[error\].*"up" did not answer resources.subscribe in 5/,
+         'and the log says so');
+    $x->close;
+
+    # and a client that does not wait so long makes room for another one
+
+    $conn = $t->conn;
+    listen_on('/single', 'gone', { resourceSubscriptions => ['r:silent2'] },
+              conn => $conn, wait => 0);
+    $legacy->wait_requests(sub {
+        ref $_[0]{json} && ($_[0]{json}{params}{uri} || '') eq 'r:silent2'
+    });
+    is(listen_on('/single', 1, { toolsListChanged => \1 })->status, 503,
+       'one that waits has its place');
+    $conn->close;
+    ok(wait_for(sub {
+        $x = listen_on('/single', 1, { toolsListChanged => \1 });
+        $x->status == 200;
+    }), 'until it leaves');
+    $x->close;
 }
 
 
