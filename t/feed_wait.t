@@ -124,7 +124,8 @@ for my $n (1 .. $TIMES) {
 
     $f->set($_, late => 0.03) for "/of/l$n", "/about/l$n", "/both/l$n/l$n";
 
-    my $l = Mcp::Sse->new(listens("l$n", $uri, $conn[$n % 2])
+    my $l = Mcp::Sse->new(listens("l$n", $uri,
+                                  $t->conn_on_worker($w[$n % 2]))
                           ->response('POST', stream => 1));
     my $e = $l->event;
     my $gave_up = late() > $before;
@@ -351,11 +352,15 @@ sub listens_open { $t->status->{listens}{open} }
 sub listens {
     my ($tenant, $uri, $conn) = @_;
     my $c = Mcp::Modern->new($t, headers => { 'X-Tenant' => $tenant });
+    my $m = $c->message('subscriptions/listen', { notifications => {
+        toolsListChanged => JSON::PP::true,
+        resourceSubscriptions => [$uri] } });
 
-    return $c->send_only($c->message('subscriptions/listen', {
-        notifications => { toolsListChanged => JSON::PP::true,
-                           resourceSubscriptions => [$uri] } }), $conn);
+    $conn->write($conn->format_request('POST', '/mcp', $c->headers($m),
+                                       json_encode($m)));
+    return $conn;
 }
+
 
 sub holder {
     my ($key) = @_;
