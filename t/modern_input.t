@@ -9,6 +9,7 @@
 use FindBin;
 use lib "$FindBin::Bin/lib";
 
+use Mcp::Clock;
 use Mcp::Modern;
 use Mcp::Test;
 
@@ -51,6 +52,7 @@ sub asks {
 }
 
 
+my $clock = Mcp::Clock->new;
 my $up = Mcp::Upstream->new(Mcp::Upstream::modern(
     capabilities => { tools => {}, prompts => {} },
     'tools/call' => \&asks,
@@ -259,6 +261,31 @@ $s->respond($asked->{json}{id}, $answers{'elicitation/create'});
 is($s->tool('state')->{result}{content}[0]{text}, 'state/1', 'another call');
 is(scalar(grep { $_->{json}{params}{name} eq 'ask' } $up->calls('tools/call')),
    1, 'the upstream hears no more of the first');
+
+
+# not answered in ten minutes
+
+$stream = $s->stream('tools/call', { name => 'think+ask' },
+                     conn => $t->conn_on_worker($here));
+my %open = map { $_->{json}{method} => $_->{json} }
+           map { $stream->event_where(sub { ref $_->{json} }) } 1, 2;
+$answer->($s, $open{'sampling/createMessage'});
+$clock->pass($t, 590);
+ok(!$stream->event_where(sub { ref $_->{json} }, 0.5),
+   'a client has ten minutes to answer');
+$clock->pass($t, 15);
+
+my $too_late = $stream->event_where(sub { ref $_->{json} });
+is($too_late->{json}{method}, 'notifications/cancelled', 'then it is told');
+is($too_late->{json}{params}{requestId}, $open{'elicitation/create'}{id},
+   'which request it need not answer any more');
+$r = $stream->event_where(sub { ref $_->{json} })->{json};
+is($r->{id}, $stream->{id}, 'and its own is answered');
+ok($r->{result}{isError}, 'with an error');
+like($r->{result}{content}[0]{text}, qr/did not answer.* in time/,
+     'that says why');
+$s->respond($open{'elicitation/create'}{id}, $answers{'elicitation/create'});
+is($s->tool('state')->{result}{content}[0]{text}, 'state/1', 'another call');
 
 
 # clients of the revision: each round is an answer, also one that asks nothing
