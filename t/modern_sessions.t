@@ -8,6 +8,7 @@
 use FindBin;
 use lib "$FindBin::Bin/lib";
 
+use Mcp::Clock;
 use Mcp::Test;
 use Mcp::Modern;
 
@@ -35,7 +36,7 @@ my %server = (
                     [event => Mcp::Upstream::result($r, { content => [] })]);
         }
 
-        if ($name =~ /^(?:progress|hold)$/) {
+        if ($name =~ /^(?:progress|hold|long)$/) {
             return ([sse => {}], [tag => $name],
                     [event => notification('progress', {
                         progressToken => $p->{_meta}{progressToken},
@@ -53,6 +54,7 @@ my %server = (
     response => sub { [http => 202, {}, ''] },
 );
 
+my $clock = Mcp::Clock->new;
 my $up = Mcp::Upstream->new(Mcp::Upstream::mcp(%server));
 my $plain = Mcp::Upstream->new(Mcp::Upstream::mcp(%server, sessions => 0));
 my @named = map { Mcp::Upstream->new(Mcp::Upstream::mcp(%server)) } 1, 2;
@@ -313,6 +315,35 @@ is($cancel->{json}{params}{requestId}, $held->{json}{id},
 is($cancel->{headers}{'mcp-session-id'}, $held->{headers}{'mcp-session-id'},
    'in its session');
 $up->release('hold');
+
+
+# a session is kept while a call in it runs, and ends two minutes later
+
+$up->clear;
+my $long = Mcp::Modern->new($t, headers => { Authorization => 'Bearer long' });
+$s = $long->stream('long', {}, progressToken => 'p');
+$s->event;
+
+for (1 .. 5) {
+    $clock->pass($t, 50);
+    $up->emit('long', [comment => 'on']);
+}
+
+is(said($long->call('tools/call', { name => 'echo' })), '200 complete',
+   'a call after four minutes');
+is(scalar $up->calls('initialize'), 1, 'uses the session of one that runs');
+$up->release('long');
+is(said({ status => 200, json => $s->event->{json} }), '200 complete',
+   'which is answered, too');
+($held) = $up->calls('tools/call');
+my $ended = sub {
+    grep { $_->{headers}{'mcp-session-id'}
+           eq $held->{headers}{'mcp-session-id'} }
+    $up->requests(sub { $_[0]{method} eq 'DELETE' });
+};
+is($ended->(), 0, 'it has not ended');
+$clock->pass($t, 130);
+ok(wait_for(sub { $ended->() }), 'it ends when nobody uses it');
 
 
 # a server that forgot the session
