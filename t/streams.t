@@ -61,6 +61,13 @@ server {
         mcp_event_buffer 4;
     }
 
+    location = /large {
+        mcp_endpoint zone=main name=large;
+        mcp_stream_heartbeat 0;
+        mcp_stream_buffer 4m;
+        mcp_event_buffer 100;
+    }
+
     location = /up {
         mcp_endpoint zone=main name=up;
         mcp_upstream up /_up;
@@ -77,6 +84,11 @@ server {
 
     location = /publish-quiet {
         mcp_publish zone=main endpoint=quiet;
+        client_max_body_size 32m;
+    }
+
+    location = /publish-large {
+        mcp_publish zone=main endpoint=large;
         client_max_body_size 32m;
     }
 
@@ -241,6 +253,58 @@ for my $body (qw(parked held)) {
     $fast->close;
 }
 
+# who reads again gets all in order, also what is left when the session ends
+
+for my $body (qw(parked held)) {
+    my $slow = $t->session(path => "/$body");
+    my $sse = $slow->open_get(rcvbuf => 4096);
+
+    publish([ map { event("s$_", 'y' x 60000) } 1 .. 64 ]);
+    is(join(' ', notes(until_note($sse, 's64'))),
+       join(' ', map { "s$_" } 1 .. 64), "$body: read slowly");
+
+    publish([ map { event("t$_", 'y' x 60000) } 1 .. 64 ]);
+    $slow->delete;
+
+    ok($sse->eof, 'the session ends, and its stream');
+    ok(!$sse->cut, 'as it should');
+    my @rest = notes($sse->drain(0));
+    cmp_ok(scalar @rest, '>', 2, 'behind what was on its way');
+    is("@rest", join(' ', map { "t$_" } 1 .. @rest), 'in order');
+    $sse->close;
+}
+
+
+# whose next event was overwritten
+
+{
+    my $before = counter('streams', 'closed_slow');
+    my $slow = $t->session(path => '/large');
+    my $sse = $slow->open_get(rcvbuf => 4096);
+
+    # more than the socket takes, and then more than is kept
+
+    my $sent = counter('events', 'out');
+
+    for my $n ([1 .. 95], [96 .. 400], [401 .. 700]) {
+        $t->post('/publish-large', {}, json_encode([
+            map { event("q$_", 'y' x 60000) } @$n ]));
+        wait_for { counter('events', 'out') >= $sent + 95 };
+    }
+
+    ok($sse->eof && $sse->cut, 'a stream that is too slow is cut off');
+    my @data = notes($sse->drain(0));
+    is("@data", join(' ', map { "q$_" } 1 .. @data), 'behind what was written');
+    is(counter('streams', 'closed_slow'), $before + 1, 'as it was too slow');
+    like($t->log, qr/mcp client is too slow: newer events have replaced/,
+         'which the log says');
+
+    $sse = $slow->open_get(last_event_id => $sse->last_id);
+    my $e = $sse->event_where(sub { $_->{data} ne '' });
+    is($e->{event}, 'lagged', 'when it comes again, it learns of the gap');
+    $sse->close;
+}
+
 $s = $t->session(path => '/up');
 my $sse = $s->stream('tools/call', { name => 'much' });
 select undef, undef, undef, 1;
@@ -368,6 +432,9 @@ sub until_note {
 
     return @events;
 }
+
+
+sub notes { map { ref $_->{json} ? $_->{json}{params}{data} || () : () } @_ }
 
 
 sub publish {
