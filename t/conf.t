@@ -151,6 +151,11 @@ refused(location => 'mcp_upstream u /_u listen=maybe;', qr/listen=on\|off/);
 refused(location => 'mcp_upstream u /_u probe=maybe;', qr/probe=on\|off/);
 refused(location => 'mcp_upstream u /_u probe=off protocol=rpc;',
         qr/exclude each other: .*; remove one/);
+refused(location => 'mcp_upstream u /_u probe=off protocol=modern;',
+        qr/exclude each other: .*; remove "probe=off"/);
+like((check(location => join "\n", map { "mcp_upstream u$_ /_u;" } 1 .. 33))[1],
+     qr/\[emerg\] "mcp_upstream u33" is one more than the 32 .*endpoint of its/,
+     'refused: more upstreams than an endpoint may have');
 refused(location => 'mcp_upstream u;', qr/number of arguments/);
 refused(location => $_, qr/duplicate parameter .*; remove one/)
     for 'mcp_upstream u /_u protocol=rpc protocol=auto;',
