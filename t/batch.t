@@ -59,6 +59,7 @@ map $mcp_method$mcp_name $costly {
     default             "";
 }
 map $mcp_method$http_x_up $up { tools/listup ..; default up; }
+map $mcp_name $named { other b; default a; }
 map $mcp_name $secret { secret 1; default 0; }
 map $mcp_name $hidden { ~^tool-[0-9]*[13579]$ 1; default 0; }
 
@@ -90,6 +91,11 @@ server {
         auth_request_set  $tenant $upstream_http_x_tenant;
         mcp_endpoint      zone=main name=auth;
         mcp_tenant        $tenant;
+    }
+
+    location = /named {
+        mcp_endpoint  zone=main name=named;
+        mcp_tenant    $named;
     }
 
     location = /either {
@@ -244,6 +250,21 @@ is($s->post([ $s->message('ping'), call($s, 'other') ])->{status}, 403,
    'messages of two tenants are refused');
 is($s->post([ call($s, 'guarded'), $s->message('ping') ])->{status}, 403,
    'the first refused');
+
+{
+    my $named = $t->session(path => '/named', version => '2025-03-26');
+
+    $up->clear;
+    is($named->post([ call($named, 'one'), call($named, 'two') ])->{status},
+       200, 'a tenant that does not depend on the tools of a batch');
+    is(scalar $up->calls('tools/call'), 2, 'all run');
+
+    $up->clear;
+    my $r = $named->post([ call($named, 'one'), call($named, 'other') ]);
+    is($r->{status}, 403, 'one that does refuses it');
+    like($r->{json}{error}{message}, qr/must have one tenant/, 'and says so');
+    is(scalar $up->asked, 0, 'nothing runs');
+}
 
 ok(wait_for { $t->slurp('mcp.log') =~ m{/auth\|200\|\|\n} }, 'log: a batch');
 ok(wait_for {
