@@ -349,6 +349,12 @@ is(said($next), '200 complete', 'then it is called');
               { elicitation => { url => {} } }, 'hears what it lacks');
 }
 
+for my $no ('none', 'text', 'form') {
+    my $r = call("visit-$no");
+    is(said($r), '200 -32603', "$no: no page that the client could visit");
+    is($r->{json}{error}{message}, 'visit', 'but what the server says');
+}
+
 
 # upstream sessions: of one principal and its capabilities, for one call each
 

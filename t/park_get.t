@@ -133,6 +133,15 @@ is_deeply($r->{before}, [], 'none of it for a client that wants none');
 is(said(again($r)), '200 complete', 'which is asked all the same');
 
 
+# more than a round takes
+
+$r = call('@' . join('+', map { "ask$_" } 1 .. 40), on => $here);
+is(scalar keys %{ $r->{json}{result}{inputRequests} }, 32, 'a large round');
+my %all = %{ Mcp::Park::answers(again($r, on => $there)) };
+is(scalar(grep { ($_->{code} || 0) == -32601 } values %all), 8,
+   'what is beyond that is refused');
+
+
 # what is about no call
 
 sub say_get { $up->emit("get $session", map { [event => $_] } @_) }
@@ -178,6 +187,10 @@ is(answered('odd')->{error}{code}, -32601, 'an unknown request');
         my $e = $sse->event(0.2);
         $e && $e->{json}{params}{data} eq 'own';
     }, 'only what is of the call is heard');
+
+    say_get({ jsonrpc => '2.0', method => 'notifications/odd',
+              params => { data => 'own' } });
+    ok($sse->method('notifications/odd'), 'also what the module does not know');
 
     $up->release('wait');
     my @more;

@@ -11,10 +11,10 @@ package Mcp::Park;
 # changed, "complete" says that a page was visited, "wait" waits for
 # release(), as "wait1" does, "stay" leaves the stream open, "cut" closes,
 # "big" and a number make the result so large, and "visit" wants pages to be
-# visited first. With "@" before it, a word of messages uses the GET stream of
-# the session (gets => 1), or is lost without one, as with servers of the SDK,
-# or waits for one (gets => 2); connections of these have the tag "get
-# SESSION".
+# visited first, of which "visit-..." names none. With "@" before it, a word of
+# messages uses the GET stream of the session (gets => 1), or is lost without
+# one, as with servers of the SDK, or waits for one (gets => 2); connections of
+# these have the tag "get SESSION".
 
 use strict;
 use warnings;
@@ -38,6 +38,12 @@ our %ASK = (
     huge => { method => 'sampling/createMessage',
               params => { maxTokens => 1, messages => [],
                           systemPrompt => 'x' x 600000 } },
+);
+
+my %NO_PAGES = (
+    none => { elicitations => [] },
+    text => { elicitations => ['http://localhost/'] },
+    form => { elicitations => [{ message => 'A', requestedSchema => {} }] },
 );
 
 our %ANSWER = (
@@ -68,6 +74,12 @@ sub upstream {
                         url => "http://localhost/$_", message => uc } }
                 qw(a b)] } } }]
             if $r->{json}{params}{name} eq 'visit' && ++$visits % 2;
+
+        # or names no page
+
+        return [json => { jsonrpc => '2.0', id => $r->{json}{id}, error => {
+            code => -32042, message => 'visit', data => $NO_PAGES{$1} } }]
+            if $r->{json}{params}{name} =~ /^visit-(\w+)/;
 
         my $call = { r => $r, tag => 'call-' . ++$n, answers => {},
                      session => $r->{headers}{'mcp-session-id'},
