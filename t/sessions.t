@@ -786,6 +786,29 @@ my $lim2 = $t->session(path => '/limited');
 is($lim2->tool('a')->{http}{status}, 200, 'another session');
 
 
+# the params of initialize with which sessions at upstreams begin
+
+for my $size (100, 5000) {
+    my $c = $t->client;
+
+    $up->clear;
+
+    my $m = $c->message('initialize', {
+        protocolVersion => '2025-11-25', capabilities => { roots => {} },
+        clientInfo => { name => 'x', version => '1' }, more => 'y' x $size });
+    my $r = $c->post($m);
+    is($r->{status}, 200, "$size bytes more than the members it has to have");
+    $c->{id} = $r->{headers}{'mcp-session-id'};
+    $c->notify('notifications/initialized');
+    $c->call('tools/call', { name => 'x', arguments => {} });
+
+    my $params = ($up->calls('initialize'))[-1]{json}{params};
+    delete $m->{params}{more} if $size > 4096;
+    is_deeply($params, $m->{params}, 'what the upstream gets of them');
+}
+
+
+
 # in a URI
 
 my $paths = $t->session(path => '/paths');
