@@ -144,6 +144,31 @@ ok(wait_for { tools($s) eq 'a__one b__two' }, 'it is back');
 is(reads($s, 'x:b3'), 'two', 'a resource of the second');
 is(reads($s, 'x:a'), 'one', 'and of the first');
 
+# a client does not wait for the list that it has asked for
+
+{
+    my $id = $s->next_id;
+    my $asks = sub {
+        my ($method) = @_;
+        return ($up{a}->wait_requests(sub {
+            ref $_[0]{json} && ($_[0]{json}{method} || '') eq $method
+            && $_[0]{headers}{'x-test-client'};
+        }))[0];
+    };
+
+    $up{a}->set(silent => 1);
+    $up{a}->clear;
+    my $conn = $s->send_only($s->message('tools/list', undef, id => $id));
+    my $list = $asks->('tools/list');
+    $s->notify('notifications/cancelled', { requestId => $id });
+    is($conn->response('POST')->{status}, 202, 'a list is cancelled');
+    is($asks->('notifications/cancelled')->{json}{params}{requestId},
+       $list->{json}{id}, 'also at the server that has not answered');
+    $up{a}->set(silent => 0);
+    $up{a}->drop;
+    ok(wait_for { tools($s) eq 'a__one b__two' }, 'the next list is of both');
+}
+
 $up{a}->set(silent => 1);
 $begin = time;
 is(tools($s), 'b__two', 'it is silent again');
