@@ -26,6 +26,11 @@ my $legacy = Mcp::Upstream->new(Mcp::Upstream::mcp(
         return [json => Mcp::Upstream::error($r, -32602, 'none')]
             if $r->{json}{params}{uri} =~ /none/;
         return [hang =>] if $r->{json}{params}{uri} =~ /silent/;
+        return ([sse => {}],
+                [event => notification('resources/updated',
+                                       { uri => 'file:///a' })],
+                [event => Mcp::Upstream::result($r, {})])
+            if $r->{json}{params}{uri} =~ /tells/;
         return {};
     },
 ));
@@ -356,6 +361,19 @@ $legacy->emit('listen', [event => notification('resources/updated',
     ok(!$get->method('notifications/resources/updated', 2.5), 'and once');
     $session->delete;
     wait_for { $legacy->held('listen') == 1 };
+}
+
+
+# what it tells while it answers another subscription
+
+{
+    my $x = listen_on('/legacy', 7, { resourceSubscriptions => ['r:tells'] });
+
+    same($x->event->{json}{params}{notifications},
+         { resourceSubscriptions => ['r:tells'] }, 'another subscription');
+    is($l->event->{json}{params}{uri}, 'file:///a',
+       'the stream of its answer has an update, which is told');
+    $x->close;
 }
 
 
