@@ -36,7 +36,7 @@ my %server = (
                     [event => Mcp::Upstream::result($r, { content => [] })]);
         }
 
-        if ($name =~ /^(?:progress|hold|long)$/) {
+        if ($name =~ /^(?:progress|hold|long|alone)$/) {
             return ([sse => {}], [tag => $name],
                     [event => notification('progress', {
                         progressToken => $p->{_meta}{progressToken},
@@ -124,6 +124,14 @@ server {
         mcp_endpoint zone=main;
         mcp_upstream up /_up protocol=legacy;
         mcp_session_bind $http_x_user;
+    }
+
+    location = /alone {
+        set_real_ip_from 127.0.0.1;
+        real_ip_header X-Real-IP;
+        mcp_endpoint zone=main;
+        mcp_upstream up /_up;
+        mcp_call_limit 1;
     }
 
     location = /plain {
@@ -344,6 +352,33 @@ my $ended = sub {
 is($ended->(), 0, 'it has not ended');
 $clock->pass($t, 130);
 ok(wait_for(sub { $ended->() }), 'it ends when nobody uses it');
+
+
+# a client is an address, or an IPv6 network
+
+{
+    my $at = sub {
+        return Mcp::Modern->new($t, path => '/alone',
+                                headers => { 'X-Real-IP' => $_[0] });
+    };
+
+    my @runs = map { $at->($_)->stream('alone', {}, progressToken => 'p') }
+               '192.0.2.1', '2001:db8:1:1::1';
+    $_->event for @runs;
+
+    for (['192.0.2.1', 503], ['192.0.2.2', 200], ['2001:db8:1:1::1', 503],
+         ['2001:db8:1:1:2::', 503], ['2001:db8:1:2::1', 200])
+    {
+        my ($address, $status) = @$_;
+        my $r = $at->($address)->call('tools/call', { name => 'echo' });
+
+        is($r->{status}, $status, "beside these, $address may call: $status");
+    }
+
+    $up->release('alone');
+    is(said({ status => 200, json => $_->event->{json} }), '200 complete',
+       'those are answered') for @runs;
+}
 
 
 # a server that forgot the session
