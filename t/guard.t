@@ -109,10 +109,13 @@ for my $host (qw(localhost LOCALHOST:1 127.0.0.1 [::1]:80 ops.example.com
     allowed(GET => '/status', [ Host => $host ]);
 }
 
-allowed(GET => '/remote', [ Host => 'evil.example',
-                            'X-Real-IP' => '192.0.2.1' ],
-        'a client on another machine');
+allowed(GET => '/remote', [ Host => 'evil.example', 'X-Real-IP' => $_ ],
+        "a client on another machine, $_")
+    for qw(192.0.2.1 2001:db8::1 ::ffff:192.0.2.1);
 refused($names, GET => '/remote', [ Host => 'evil.example' ]);
+refused($names, GET => '/remote', [ Host => 'evil.example',
+                                    'X-Real-IP' => $_ ])
+    for qw(127.0.0.2 ::1 ::ffff:127.0.0.1);
 
 my $conn = $t->conn;
 $conn->write("GET /status HTTP/1.0\r\n\r\n");
