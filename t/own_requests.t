@@ -9,6 +9,7 @@ use FindBin;
 use lib "$FindBin::Bin/lib";
 
 use Mcp::Test;
+use Socket ();
 
 my $tls = File::Temp::tempdir('mcp-tls-XXXXXX', TMPDIR => 1, CLEANUP => 1);
 
@@ -20,8 +21,23 @@ my $up = Mcp::Upstream->new(Mcp::Upstream::mcp(
     'tools/list' => { tools => [] },
     GET => sub { ([sse => {}], [tag => 'get'], [hang =>]) }));
 
+# where there is IPv6
+
+my $socket;
+my $six = socket($socket, Socket::PF_INET6(), Socket::SOCK_STREAM(), 0)
+          && bind($socket, Socket::pack_sockaddr_in6(0,
+                               Socket::IN6ADDR_LOOPBACK()))
+          ? <<'EOC' : '';
+server {
+    listen [::]:%%PORT_six%% ipv6only=on ssl;
+
+    location = /six { mcp_endpoint zone=main; mcp_upstream six /_up; }
+    location = /_up { internal; proxy_pass http://127.0.0.1:%%UP%%/six; }
+}
+EOC
+
 my $t = Mcp::Test->new(vars => { UP => $up->port, PEM => $tls },
-                       conf => <<'EOC');
+                       conf => <<'EOC' . $six);
 mcp_zone zone=main:8m;
 mcp_list_cache on;
 
@@ -130,7 +146,7 @@ my $r = $t->client(port => 'both', headers => { Host => 'tls.example' })
 is($r->{status}, 301, 'clients are sent to TLS');
 
 sub tls {
-    my ($port, $host, $path) = @_;
+    my ($port, $host, $path, $address) = @_;
 
     my $body = json_encode({
         jsonrpc => '2.0', id => 1, method => 'initialize', params => {
@@ -139,7 +155,8 @@ sub tls {
 
     open my $fh, '-|', 'curl', '-ski', '-H', "Host: $host", '-H',
         'Content-Type: application/json', '-d', $body,
-        "https://127.0.0.1:$port$path" or die "curl: $!";
+        'https://' . ($address || '127.0.0.1') . ":$port$path"
+        or die "curl: $!";
 
     local $/;
     return scalar <$fh>;
@@ -165,5 +182,14 @@ is($t->client(port => 'any', path => '/any')->initialize->{status}, 200,
 is_deeply([@got{qw(host x-server x-port)}],
           ['127.0.0.1:' . $t->port('any'), '127.0.0.1', $t->port('any')],
           'goes by the loopback address');
+
+if ($six) {
+    like(tls($t->port('six'), 'localhost', '/six', '[::1]'),
+         qr/^HTTP\/1.1 200 /, 'one that listens to IPv6 alone');
+    %got = of('/six', 'initialize');
+    is_deeply([@got{qw(host x-server x-port)}],
+              ['[::1]:' . $t->port('six'), '::1', $t->port('six')],
+              'goes by that loopback address');
+}
 
 done_testing();
