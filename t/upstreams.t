@@ -339,6 +339,8 @@ is(text($two->tool('m__add')), 'add', 'a prefix of its own');
 my $one = $t->session(path => '/one');
 is(text($one->tool('p__add')), 'add', 'one upstream with a prefix');
 is($one->tool('add')->{error}{code}, -32602, 'and no other names');
+is($one->call('resources/read', { uri => 'rpc:/1' })
+   ->{result}{contents}[0]{text}, 'rpc', 'but the same URIs');
 
 
 # a name that was cut is found again, in each worker
