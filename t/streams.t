@@ -253,7 +253,7 @@ for my $body (qw(parked held)) {
     $fast->close;
 }
 
-# who reads again gets all in order, also what is left when the session ends
+# a client that reads again gets all in order, also when the session has ended
 
 for my $body (qw(parked held)) {
     my $slow = $t->session(path => "/$body");
@@ -275,7 +275,7 @@ for my $body (qw(parked held)) {
 }
 
 
-# whose next event was overwritten
+# a stream whose next event was overwritten is cut off
 
 {
     my $before = counter('streams', 'closed_slow');
