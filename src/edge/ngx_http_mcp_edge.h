@@ -324,7 +324,7 @@ ngx_uint_t ngx_http_mcp_list_private(ngx_http_request_t *r,
 
 /* evaluates a complex value without values that nginx cached earlier */
 ngx_int_t ngx_http_mcp_evaluate_value(ngx_http_request_t *r,
-    ngx_http_complex_value_t *cv, ngx_str_t *value);
+    ngx_http_complex_value_t *cv, const char *directive, ngx_str_t *value);
 
 
 /*

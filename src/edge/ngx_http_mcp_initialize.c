@@ -770,7 +770,7 @@ ngx_http_mcp_session_create(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
 
     if (in->limit && mlcf->session_limit_key
         && ngx_http_mcp_evaluate_value(r, mlcf->session_limit_key,
-                                       &in->limit_key)
+                                       "mcp_session_limit", &in->limit_key)
            != NGX_OK)
     {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;

@@ -15,8 +15,8 @@
 
 
 static ngx_int_t ngx_http_mcp_evaluate_part(ngx_http_request_t *r,
-    ngx_http_complex_value_t *cv, ngx_str_t *value, const char *empty,
-    const char *not_text, const char **why);
+    ngx_http_complex_value_t *cv, const char *directive, ngx_str_t *value,
+    const char *empty, const char *not_text, const char **why);
 static void ngx_http_mcp_list_edit_init(ngx_http_mcp_ctx_t *ctx,
     ngx_mcp_message_t *m, ngx_http_mcp_list_edit_t *edit);
 static ngx_int_t ngx_http_mcp_denied_reason(ngx_http_request_t *r,
@@ -26,13 +26,14 @@ static ngx_int_t ngx_http_mcp_tool_denied(void *data, ngx_str_t *name);
 
 ngx_int_t
 ngx_http_mcp_evaluate_value(ngx_http_request_t *r, ngx_http_complex_value_t *cv,
-    ngx_str_t *value)
+    const char *directive, ngx_str_t *value)
 {
     ngx_http_mcp_ctx_t  *ctx;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_module);
 
-    return ngx_http_mcp_uncached_value(r, cv, &ctx->values, value);
+    return ngx_http_mcp_uncached_value(r, cv, &ctx->values, directive,
+                                       value);
 }
 
 
@@ -49,7 +50,8 @@ ngx_http_mcp_evaluate(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
 
     /* the tenant must be valid text, as events and leases have it in JSON */
 
-    rc = ngx_http_mcp_evaluate_part(r, mlcf->tenant, &ctx->caller.tenant,
+    rc = ngx_http_mcp_evaluate_part(r, mlcf->tenant, "mcp_tenant",
+                           &ctx->caller.tenant,
                            "the tenant of the request is empty (mcp_tenant)",
                            "the tenant of the request is not UTF-8 "
                            "(mcp_tenant)", why);
@@ -57,7 +59,8 @@ ngx_http_mcp_evaluate(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
         return rc;
     }
 
-    rc = ngx_http_mcp_evaluate_part(r, mlcf->bind, &ctx->caller.identity,
+    rc = ngx_http_mcp_evaluate_part(r, mlcf->bind, "mcp_session_bind",
+                           &ctx->caller.identity,
                            "the identity of the request is empty "
                            "(mcp_session_bind)", NULL, why);
     if (rc != NGX_OK) {
@@ -65,6 +68,7 @@ ngx_http_mcp_evaluate(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
     }
 
     return ngx_http_mcp_evaluate_part(r, mlcf->bridge.lists_key,
+                           "mcp_list_cache",
                            &ctx->caller.list_key, NULL,
                            "the list key of the request is not UTF-8 "
                            "(mcp_list_cache)", why);
@@ -79,14 +83,14 @@ ngx_http_mcp_evaluate(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
 
 static ngx_int_t
 ngx_http_mcp_evaluate_part(ngx_http_request_t *r, ngx_http_complex_value_t *cv,
-    ngx_str_t *value, const char *empty, const char *not_text,
-    const char **why)
+    const char *directive, ngx_str_t *value, const char *empty,
+    const char *not_text, const char **why)
 {
     if (cv == NULL) {
         return NGX_OK;
     }
 
-    if (ngx_http_mcp_evaluate_value(r, cv, value) != NGX_OK) {
+    if (ngx_http_mcp_evaluate_value(r, cv, directive, value) != NGX_OK) {
         return NGX_ERROR;
     }
 
@@ -145,7 +149,8 @@ ngx_http_mcp_evaluate_share(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
     ngx_str_null(&value);
 
     if (ctx->conf->session_limit_key
-        && ngx_http_mcp_evaluate_value(r, ctx->conf->session_limit_key, &value)
+        && ngx_http_mcp_evaluate_value(r, ctx->conf->session_limit_key,
+                                       "mcp_session_limit", &value)
            != NGX_OK)
     {
         return NGX_ERROR;
@@ -213,7 +218,9 @@ ngx_http_mcp_denied(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx,
 
     for (i = 0; i < mlcf->deny->nelts; i++) {
 
-        if (ngx_http_mcp_evaluate_value(r, &cv[i], &value) != NGX_OK) {
+        if (ngx_http_mcp_evaluate_value(r, &cv[i], "mcp_deny", &value)
+            != NGX_OK)
+        {
             return NGX_ERROR;
         }
 

@@ -22,6 +22,11 @@
 
 static ngx_int_t ngx_http_mcp_upstream_uri(ngx_http_request_t *r,
     ngx_http_complex_value_t *cv, ngx_http_mcp_scope_t *scope, ngx_str_t *uri);
+static ngx_int_t ngx_http_mcp_value_from(ngx_http_request_t *r,
+    ngx_http_complex_value_t *cv, ngx_http_variable_value_t *variables,
+    const char *directive, ngx_str_t *value);
+static void ngx_http_mcp_value_writer(ngx_log_t *log, ngx_uint_t level,
+    u_char *buf, size_t len);
 static ngx_int_t ngx_http_mcp_upstream_escape(ngx_pool_t *pool,
     ngx_str_t *uri);
 static ngx_uint_t ngx_http_mcp_upstream_dot_segment(u_char *p, u_char *last);
@@ -318,7 +323,7 @@ ngx_http_mcp_upstream_uri(ngx_http_request_t *r, ngx_http_complex_value_t *cv,
     ngx_http_mcp_scope_t *scope, ngx_str_t *uri)
 {
     ngx_int_t                   rc;
-    ngx_http_variable_value_t  *room, *old;
+    ngx_http_variable_value_t  *room;
 
     if (cv->lengths == NULL) {
         *uri = cv->value;
@@ -329,17 +334,12 @@ ngx_http_mcp_upstream_uri(ngx_http_request_t *r, ngx_http_complex_value_t *cv,
 
     ngx_http_mcp_set_scope(r, scope, 0);
 
-    rc = ngx_http_mcp_uncached_value(r, cv, &room, uri);
+    rc = ngx_http_mcp_uncached_value(r, cv, &room, "mcp_upstream", uri);
 
     if (rc == NGX_OK) {
-        old = r->variables;
-        r->variables = room;
-
         ngx_http_mcp_set_scope(r, scope, 1);
 
-        rc = ngx_http_complex_value(r, cv, uri);
-
-        r->variables = old;
+        rc = ngx_http_mcp_value_from(r, cv, room, "mcp_upstream", uri);
     }
 
     ngx_http_mcp_set_scope(r, NULL, 0);
@@ -357,13 +357,11 @@ ngx_http_mcp_upstream_uri(ngx_http_request_t *r, ngx_http_complex_value_t *cv,
 
 ngx_int_t
 ngx_http_mcp_uncached_value(ngx_http_request_t *r, ngx_http_complex_value_t *cv,
-    ngx_http_variable_value_t **room, ngx_str_t *value)
+    ngx_http_variable_value_t **room, const char *directive, ngx_str_t *value)
 {
     size_t                      size;
-    ngx_int_t                   rc;
-    ngx_log_t                  *log;
-    ngx_uint_t                  n, level;
-    ngx_http_variable_value_t  *old, *fresh, *stored;
+    ngx_uint_t                  n;
+    ngx_http_variable_value_t  *fresh, *stored;
     ngx_http_core_main_conf_t  *cmcf;
 
     if (cv->lengths == NULL) {
@@ -393,21 +391,75 @@ ngx_http_mcp_uncached_value(ngx_http_request_t *r, ngx_http_complex_value_t *cv,
 
     ngx_memcpy(fresh, fresh + n, size);
 
+    return ngx_http_mcp_value_from(r, cv, fresh, directive, value);
+}
+
+
+/*
+ * If a regular expression of a "map" fails, nginx only logs an alert and takes
+ * the default, which may allow what the "map" would deny.  So the value is not
+ * used if nginx has logged an alert.  A variable may keep a pointer to the log,
+ * so the log itself is changed, and its copy writes the lines.
+ */
+
+static ngx_int_t
+ngx_http_mcp_value_from(ngx_http_request_t *r, ngx_http_complex_value_t *cv,
+    ngx_http_variable_value_t *variables, const char *directive,
+    ngx_str_t *value)
+{
+    ngx_int_t                   rc;
+    ngx_log_t                   copy, *log;
+    ngx_uint_t                  level, failed;
+    ngx_http_variable_value_t  *old;
+
     old = r->variables;
-    r->variables = fresh;
+    r->variables = variables;
+
+    log = r->connection->log;
+    copy = *log;
+    failed = 0;
 
     /* nginx must not warn of a variable whose value is not known yet */
 
-    log = r->connection->log;
-    level = log->log_level;
-    log->log_level = ngx_min(level, NGX_LOG_ERR);
+    level = ngx_min(log->log_level, NGX_LOG_ERR);
+
+    log->log_level = ngx_max(level, NGX_LOG_ALERT);
+    log->writer = ngx_http_mcp_value_writer;
+    log->wdata = &failed;
+    log->next = &copy;
 
     rc = ngx_http_complex_value(r, cv, value);
 
-    log->log_level = level;
+    log->log_level = copy.log_level;
+    log->disk_full_time = copy.disk_full_time;
+    log->writer = copy.writer;
+    log->wdata = copy.wdata;
+    log->next = copy.next;
+
     r->variables = old;
 
-    return rc;
+    if (rc == NGX_OK && !failed) {
+        return NGX_OK;
+    }
+
+    ngx_log_error(NGX_LOG_ERR, log, 0,
+                  "mcp could not evaluate \"%s\", and refuses what depends "
+                  "on it; the line before this one has the cause", directive);
+
+    return NGX_ERROR;
+}
+
+
+static void
+ngx_http_mcp_value_writer(ngx_log_t *log, ngx_uint_t level, u_char *buf,
+    size_t len)
+{
+    ngx_uint_t  *failed;
+
+    if (level <= NGX_LOG_ALERT) {
+        failed = log->wdata;
+        *failed = 1;
+    }
 }
 
 

@@ -171,11 +171,12 @@ extern ngx_http_mcp_scope_pt       ngx_http_mcp_set_scope;
  * those that are stored in r (ngx_http_mcp_stored.h).  *room: memory of r->pool
  * for the variables, to be used again for other values of r, or NULL before the
  * first one, at which the stored variables are taken; after the call *room
- * begins with the variables of which the value was made.  NGX_OK or NGX_ERROR.
+ * begins with the variables of which the value was made.  NGX_OK or NGX_ERROR;
+ * the log says that the value of the directive could not be evaluated.
  */
 ngx_int_t ngx_http_mcp_uncached_value(ngx_http_request_t *r,
     ngx_http_complex_value_t *cv, ngx_http_variable_value_t **room,
-    ngx_str_t *value);
+    const char *directive, ngx_str_t *value);
 
 /*
  * Writes to dst (36 bytes) the value of $mcp_session_id for the shared
