@@ -3,7 +3,8 @@
 # Copyright (C) 2026 The ngx_http_mcp_module authors
 #
 # Directives that decide about access see the values that count: nothing is
-# allowed where a regular expression fails.
+# allowed where a regular expression fails, and no value is used that nginx
+# computed before it knew who asks.
 
 use FindBin;
 use lib "$FindBin::Bin/lib";
@@ -42,6 +43,13 @@ map $http_x_long $long {
     default            public;
 }
 
+map $user $tenant {
+    alice    acme;
+    default  guests;
+}
+
+limit_req_zone $tenant$long zone=early:1m rate=1000r/s;
+
 server {
     %%LISTEN%%
     server_name a.test;
@@ -76,6 +84,40 @@ server {
         mcp_endpoint zone=main;
         mcp_upstream u /_up/$long;
     }
+
+    location = /auth {
+        internal;
+        proxy_pass http://127.0.0.1:%%PORT_auth%%;
+        proxy_pass_request_body off;
+        proxy_set_header Content-Length "";
+    }
+
+    location = /user {
+        auth_request /auth;
+        auth_request_set $user $upstream_http_x_user;
+        limit_req zone=early burst=1000 nodelay;
+        mcp_endpoint zone=main;
+        mcp_tenant $tenant;
+    }
+
+    location = /publish {
+        auth_request /auth;
+        auth_request_set $user $upstream_http_x_user;
+        limit_req zone=early burst=1000 nodelay;
+        mcp_publish zone=main kind=$tenant tenant=$tenant
+                    id=$tenant$http_x_id;
+    }
+
+    location = /publish-long {
+        allow 127.0.0.1;
+        deny all;
+        mcp_publish zone=main kind=a tenant=$long;
+    }
+}
+
+server {
+    %%LISTEN_auth%%
+    location = /auth { add_header X-User $http_x_ask; return 204; }
 }
 EOF
 
@@ -90,7 +132,7 @@ subtest 'a regular expression of mcp_deny fails' => sub {
 
     $r = $s->call('resources/read', { uri => "file:///$long" });
     is($r->{http}{status}, 500, 'a long URI is refused');
-    is($up->count, 0, 'and is not forwarded');
+    is(scalar $up->asked, 0, 'and is not forwarded');
     ok($t->log =~ /\[alert\].*pcre/, 'the log has the cause');
     ok($t->log =~ /\[error\].*could not evaluate "mcp_deny"/,
        'and names the directive');
@@ -115,7 +157,7 @@ subtest 'a regular expression of another directive fails' => sub {
                          headers => { 'X-Long' => $long });
 
         is($r->{http}{status}, 500, "$directive: the request is refused");
-        is($up->count, 0, 'and is not forwarded');
+        is(scalar $up->asked, 0, 'and is not forwarded');
         ok($t->log =~ /\[error\].*could not evaluate "$directive"/,
            'the log names the directive');
     }
@@ -128,8 +170,44 @@ subtest 'a regular expression of another directive fails' => sub {
                      headers => { 'X-Long' => $long });
 
     is($r->{result}, undef, 'mcp_upstream: there is no result');
-    is($up->count, 0, 'the request is not forwarded');
+    is(scalar $up->asked, 0, 'the request is not forwarded');
     ok($t->log =~ /\[error\].*could not evaluate "mcp_upstream"/,
+       'the log names the directive');
+};
+
+subtest 'mcp_publish uses no value that a limit has cached' => sub {
+    my $s = $t->session(path => '/user', headers => { 'X-Ask' => 'alice' });
+    my $other = $t->session(path => '/user', headers => { 'X-Ask' => 'bob' });
+    my ($stream, $others) = map { $_->open_get } $s, $other;
+
+    my $publish = sub {
+        my ($user) = @_;
+        my $r = $t->post('/publish', { 'X-Ask' => $user,
+                                       'Content-Type' => 'application/json' },
+                         '{}');
+
+        return json_decode($r->{body})->{events}[0];
+    };
+
+    is($publish->('alice')->{sessions}, 1, 'for one tenant');
+    is($publish->('alice')->{repeated}, JSON::PP::true,
+       'the id is the same each time');
+    ok(!$publish->('bob')->{repeated}, 'and not that of another user');
+
+    for ([acme => $stream], [guests => $others]) {
+        my ($tenant, $of) = @$_;
+        my $e = $of->method('notifications/message', 5);
+
+        is($e->{json}{params}{details}{kind}, $tenant,
+           "$tenant: the first event is of the own tenant");
+    }
+};
+
+subtest 'a regular expression of mcp_publish fails' => sub {
+    my $r = $t->post('/publish-long', { 'X-Long' => $long }, '{}');
+
+    is($r->{status}, 500, 'the request is refused');
+    ok($t->log =~ /\[error\].*could not evaluate "mcp_publish"/,
        'the log names the directive');
 };
 

@@ -207,7 +207,9 @@ ngx_http_mcp_publish_values(ngx_http_mcp_publish_t *p)
     }
 
     if (conf->id
-        && ngx_http_complex_value(p->request, conf->id, &p->in.id) != NGX_OK)
+        && ngx_http_mcp_uncached_value(p->request, conf->id, &p->values,
+                                       "mcp_publish", &p->in.id)
+           != NGX_OK)
     {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
@@ -233,7 +235,10 @@ ngx_http_mcp_publish_value(ngx_http_mcp_publish_t *p,
         return NGX_OK;
     }
 
-    if (ngx_http_complex_value(p->request, cv, value) != NGX_OK) {
+    if (ngx_http_mcp_uncached_value(p->request, cv, &p->values, "mcp_publish",
+                                    value)
+        != NGX_OK)
+    {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 

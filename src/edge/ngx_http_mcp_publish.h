@@ -50,6 +50,8 @@ typedef enum {
 typedef struct {
     ngx_http_request_t           *request;
     ngx_http_mcp_publish_conf_t  *conf;
+    ngx_http_variable_value_t    *values;     /* memory for variables of the
+                                                 location's values */
     ngx_str_t                     tenant;     /* tenant that the location sets,
                                                  or empty */
     ngx_str_t                     rest;       /* unread part of the body */
