@@ -3,12 +3,13 @@
 # Copyright (C) 2026 The ngx_http_mcp_module authors
 #
 # Directives that decide about access see the values that count: nothing is
-# allowed where a regular expression fails, and no value is used that nginx
-# computed before it knew who asks.
+# allowed where a regular expression fails, no value is used that nginx computed
+# before it knew who asks, and no "map" changes $1 of a location.
 
 use FindBin;
 use lib "$FindBin::Bin/lib";
 
+use Mcp::Modern;
 use Mcp::Test;
 
 # with so many segments the stack of PCRE's JIT is exhausted
@@ -50,11 +51,30 @@ map $user $tenant {
 
 limit_req_zone $tenant$long zone=early:1m rate=1000r/s;
 
+map $mcp_name $reader {
+    ~^(\w+)_read$  0;
+    default        1;
+}
+
+map $mcp_name $named_reader {
+    ~^(?<owner>\w+)_read$  0;
+    default                1;
+}
+
+map $mcp_name $part {
+    ~^(\w+)_read$  part;
+    default        none;
+}
+
 server {
     %%LISTEN%%
     server_name a.test;
 
-    location /_up/ { internal; proxy_pass http://127.0.0.1:%%UP%%; }
+    location /_up/ {
+        internal;
+        proxy_set_header X-Tenant $mcp_tenant;
+        proxy_pass http://127.0.0.1:%%UP%%;
+    }
 
     location = /mcp {
         mcp_endpoint zone=main;
@@ -112,6 +132,20 @@ server {
         allow 127.0.0.1;
         deny all;
         mcp_publish zone=main kind=a tenant=$long;
+    }
+
+    location ~ ^/of/([a-z]+)$ {
+        mcp_endpoint zone=main name=of;
+        mcp_upstream u /_up/$1/$part/$1;
+        mcp_tenant $1-$part-$1;
+        mcp_deny $reader;
+    }
+
+    location ~ ^/named/(?<owner>[a-z]+)$ {
+        mcp_endpoint zone=main name=named;
+        mcp_upstream u /_up/$owner;
+        mcp_tenant $owner;
+        mcp_deny $named_reader;
     }
 }
 
@@ -209,6 +243,20 @@ subtest 'a regular expression of mcp_publish fails' => sub {
     is($r->{status}, 500, 'the request is refused');
     ok($t->log =~ /\[error\].*could not evaluate "mcp_publish"/,
        'the log names the directive');
+};
+
+subtest 'a "map" does not change $1 of the location' => sub {
+    for (['/of/acme', '/_up/acme/part/acme', 'acme-part-acme'],
+         ['/named/acme', '/_up/acme', 'acme'])
+    {
+        my ($path, $uri, $tenant) = @$_;
+        my $m = Mcp::Modern->new($t, path => $path);
+        my $r = $m->call('tools/call', { name => 'another_read',
+                                         arguments => {} });
+
+        is($r->{json}{result}{uri}, $uri, "$path: the URI of the upstream");
+        is($r->{json}{result}{headers}{'x-tenant'}, $tenant, 'the tenant');
+    }
 };
 
 done_testing();

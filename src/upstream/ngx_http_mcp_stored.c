@@ -48,6 +48,7 @@ ngx_http_mcp_stored_variables(ngx_http_request_t *r)
     u_char                       *computed;
     ngx_log_t                    *log;
     ngx_uint_t                    i, n, level;
+    ngx_http_mcp_captures_t       captures;
     ngx_http_variable_value_t    *old, *stored, *probe;
     ngx_http_core_main_conf_t    *cmcf;
     ngx_http_mcp_stored_known_t  *known;
@@ -73,6 +74,8 @@ ngx_http_mcp_stored_variables(ngx_http_request_t *r)
     level = log->log_level;
     log->log_level = ngx_min(level, NGX_LOG_ERR);
 
+    ngx_http_mcp_captures_save(r, &captures);
+
     for (i = 0; i < n; i++) {
 
         if (!old[i].valid || old[i].len == 0 || computed[i]) {
@@ -97,6 +100,8 @@ ngx_http_mcp_stored_variables(ngx_http_request_t *r)
             computed[i] = 1;
         }
     }
+
+    ngx_http_mcp_captures_restore(r, &captures);
 
     log->log_level = level;
 
@@ -214,4 +219,34 @@ ngx_http_mcp_stored_known(ngx_http_core_main_conf_t *cmcf)
     }
 
     return known;
+}
+
+
+void
+ngx_http_mcp_captures_save(ngx_http_request_t *r,
+    ngx_http_mcp_captures_t *saved)
+{
+#if (NGX_PCRE)
+    saved->ncaptures = r->ncaptures;
+    saved->captures = r->captures;
+    saved->data = r->captures_data;
+    saved->shared = r->realloc_captures;
+
+    /* the next match must not overwrite them */
+
+    r->realloc_captures = 1;
+#endif
+}
+
+
+void
+ngx_http_mcp_captures_restore(ngx_http_request_t *r,
+    ngx_http_mcp_captures_t *saved)
+{
+#if (NGX_PCRE)
+    r->ncaptures = saved->ncaptures;
+    r->captures = saved->captures;
+    r->captures_data = saved->data;
+    r->realloc_captures = saved->shared;
+#endif
 }

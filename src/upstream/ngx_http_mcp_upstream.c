@@ -409,7 +409,8 @@ ngx_http_mcp_value_from(ngx_http_request_t *r, ngx_http_complex_value_t *cv,
 {
     ngx_int_t                   rc;
     ngx_log_t                   copy, *log;
-    ngx_uint_t                  level, failed;
+    ngx_uint_t                  level, failed, *index;
+    ngx_http_mcp_captures_t     captures;
     ngx_http_variable_value_t  *old;
 
     old = r->variables;
@@ -428,7 +429,20 @@ ngx_http_mcp_value_from(ngx_http_request_t *r, ngx_http_complex_value_t *cv,
     log->wdata = &failed;
     log->next = &copy;
 
+    /* a "map" in the value must not change $1 in the value, either */
+
+    ngx_http_mcp_captures_save(r, &captures);
+
+    for (index = cv->flushes; index && *index != (ngx_uint_t) -1; index++) {
+        (void) ngx_http_get_flushed_variable(r, *index);
+    }
+
+    ngx_http_mcp_captures_restore(r, &captures);
+    ngx_http_mcp_captures_save(r, &captures);
+
     rc = ngx_http_complex_value(r, cv, value);
+
+    ngx_http_mcp_captures_restore(r, &captures);
 
     log->log_level = copy.log_level;
     log->disk_full_time = copy.disk_full_time;
