@@ -4,7 +4,8 @@
 #
 # Directives that decide about access see the values that count: nothing is
 # allowed where a regular expression fails, no value is used that nginx computed
-# before it knew who asks, and no "map" changes $1 of a location.
+# before it knew who asks, no "map" changes $1 of a location, and what was set
+# replaces what a "map" would give.
 
 use FindBin;
 use lib "$FindBin::Bin/lib";
@@ -65,6 +66,10 @@ map $mcp_name $part {
     ~^(\w+)_read$  part;
     default        none;
 }
+
+map $http_x_tenant $forged   { default $http_x_tenant; }
+map $http_x_none   $blocked  { default 0; }
+map $http_x_tenant $assigned { default $http_x_tenant; }
 
 server {
     %%LISTEN%%
@@ -147,11 +152,33 @@ server {
         mcp_tenant $owner;
         mcp_deny $named_reader;
     }
+
+    location = /set {
+        set $assigned verified;
+        mcp_endpoint zone=main;
+        mcp_upstream u /_up/mcp;
+        mcp_tenant $assigned;
+    }
+
+    location = /auth-set {
+        auth_request /auth;
+        auth_request_set $forged $upstream_http_x_user;
+        auth_request_set $blocked $upstream_http_x_blocked;
+        mcp_endpoint zone=main;
+        mcp_upstream u /_up/mcp;
+        mcp_tenant $forged;
+        mcp_deny $blocked;
+    }
 }
 
 server {
     %%LISTEN_auth%%
-    location = /auth { add_header X-User $http_x_ask; return 204; }
+
+    location = /auth {
+        add_header X-User $http_x_ask;
+        add_header X-Blocked $http_x_block;
+        return 204;
+    }
 }
 EOF
 
@@ -257,6 +284,31 @@ subtest 'a "map" does not change $1 of the location' => sub {
         is($r->{json}{result}{uri}, $uri, "$path: the URI of the upstream");
         is($r->{json}{result}{headers}{'x-tenant'}, $tenant, 'the tenant');
     }
+};
+
+subtest 'what was set replaces what a "map" gives' => sub {
+    for (['/set'], ['/auth-set', 'X-Ask' => 'verified']) {
+        my ($path, @headers) = @$_;
+        my $s = $t->session(path => $path, headers => {
+            'X-Tenant' => 'forged', @headers,
+        });
+        my $r = $s->call('tools/call', { name => 'a' });
+
+        is($r->{result}{headers}{'x-tenant'}, 'verified',
+           "$path: the tenant is the one that was set");
+    }
+
+    my $c = $t->client(path => '/auth-set', headers => {
+        'X-Tenant' => 'forged', 'X-Ask' => 'verified', 'X-Block' => '1',
+    });
+
+    is($c->initialize->{status}, 403, 'mcp_deny sees what was set');
+
+    $c = $t->client(path => '/auth-set', headers => {
+        'X-Tenant' => 'forged',
+    });
+
+    is($c->initialize->{status}, 403, 'an empty tenant was set');
 };
 
 done_testing();

@@ -9,7 +9,8 @@
  * it gives the proxy module's directives that the user wrote on no level the
  * values that exchanges need.  It stands before the proxy module, whose
  * configurations are merged after its own.  client_max_body_size, of which the
- * endpoint has its own, does not limit a location that inherits it.
+ * endpoint has its own, does not limit a location that inherits it.  It also
+ * finds the variables that locations set.
  */
 
 #ifndef _NGX_HTTP_MCP_DEFAULTS_H_INCLUDED_
@@ -72,6 +73,13 @@ ngx_uint_t ngx_http_mcp_defaults_is_proxy(ngx_http_request_t *r,
  * NGX_HTTP_VERSION_11; 0: unknown.
  */
 ngx_uint_t ngx_http_mcp_defaults_version(ngx_http_request_t *r);
+
+/*
+ * The indices (ngx_uint_t) of variables that any location sets by "set" or
+ * "auth_request_set".  A "map" may give them values, too, but nginx uses what
+ * was set.
+ */
+ngx_array_t *ngx_http_mcp_defaults_assigned(ngx_http_request_t *r);
 
 
 extern ngx_module_t  ngx_http_mcp_defaults_module;

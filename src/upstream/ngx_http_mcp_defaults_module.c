@@ -19,6 +19,8 @@
 typedef struct {
     void                 **loc_conf;        /* configurations of all modules in
                                                the http block */
+    ngx_array_t            assigned;        /* ngx_uint_t: indices of variables
+                                               that any location sets */
 } ngx_http_mcp_defaults_main_conf_t;
 
 
@@ -52,6 +54,23 @@ typedef struct {
 } ngx_http_mcp_defaults_proxy_t;
 
 
+/* how the configuration of ngx_http_auth_request_module begins */
+
+typedef struct {
+    ngx_str_t                  uri;
+    ngx_array_t               *vars;
+} ngx_http_mcp_defaults_auth_conf_t;
+
+
+/* an element of vars */
+
+typedef struct {
+    ngx_int_t                  index;
+    ngx_http_complex_value_t   value;
+    ngx_http_set_variable_pt   set_handler;
+} ngx_http_mcp_defaults_auth_var_t;
+
+
 static void ngx_http_mcp_defaults_resolve(ngx_http_core_loc_conf_t *server,
     ngx_array_t *targets);
 static ngx_http_core_loc_conf_t *ngx_http_mcp_defaults_find(
@@ -70,6 +89,10 @@ static ngx_array_t *ngx_http_mcp_defaults_headers(ngx_conf_t *cf,
 static ngx_uint_t ngx_http_mcp_defaults_header(ngx_array_t *source,
     ngx_str_t *name);
 static ngx_int_t ngx_http_mcp_defaults_offset(char *name, ngx_uint_t *offset);
+static ngx_int_t ngx_http_mcp_defaults_find_assigned(ngx_conf_t *cf,
+    void **loc_conf, ngx_array_t *assigned);
+static ngx_int_t ngx_http_mcp_defaults_assign(ngx_array_t *assigned,
+    ngx_uint_t index);
 static ngx_int_t ngx_http_mcp_defaults_preconfiguration(ngx_conf_t *cf);
 static ngx_int_t ngx_http_mcp_defaults_postconfiguration(ngx_conf_t *cf);
 static ngx_uint_t ngx_http_mcp_defaults_unanswered(ngx_conf_t *cf,
@@ -158,6 +181,102 @@ ngx_http_mcp_defaults_version(ngx_http_request_t *r)
 
     return ngx_http_mcp_defaults_field(r->loc_conf, ngx_uint_t,
                                      ngx_http_mcp_defaults_proxy.http_version);
+}
+
+
+ngx_array_t *
+ngx_http_mcp_defaults_assigned(ngx_http_request_t *r)
+{
+    ngx_http_mcp_defaults_main_conf_t  *dmcf;
+
+    dmcf = ngx_http_get_module_main_conf(r, ngx_http_mcp_defaults_module);
+
+    return &dmcf->assigned;
+}
+
+
+/*
+ * Adds to *assigned the indices of variables that a location sets by "set" or
+ * "auth_request_set".
+ */
+
+static ngx_int_t
+ngx_http_mcp_defaults_find_assigned(ngx_conf_t *cf, void **loc_conf,
+    ngx_array_t *assigned)
+{
+    ngx_uint_t                          i, n;
+    ngx_array_t                        *codes;
+    ngx_module_t                       *module;
+    ngx_http_script_code_pt            *code;
+    ngx_http_mcp_defaults_auth_var_t   *av;
+    ngx_http_mcp_defaults_auth_conf_t  *auth;
+
+    module = ngx_http_mcp_access_module(cf, "ngx_http_rewrite_module");
+
+    /* the configuration begins with the codes; each word may be one */
+
+    codes = module ? *(ngx_array_t **) loc_conf[module->ctx_index] : NULL;
+
+    if (codes) {
+        code = codes->elts;
+        n = codes->nelts / sizeof(ngx_http_script_code_pt);
+
+        for (i = 0; i + 1 < n; i++) {
+            if (code[i] == ngx_http_script_set_var_code
+                && ngx_http_mcp_defaults_assign(assigned,
+                                                (ngx_uint_t) code[i + 1])
+                   != NGX_OK)
+            {
+                return NGX_ERROR;
+            }
+        }
+    }
+
+    module = ngx_http_mcp_access_module(cf, "ngx_http_auth_request_module");
+
+    auth = module ? loc_conf[module->ctx_index] : NULL;
+
+    if (auth == NULL || auth->vars == NULL || auth->vars == NGX_CONF_UNSET_PTR
+        || auth->vars->size != sizeof(ngx_http_mcp_defaults_auth_var_t))
+    {
+        return NGX_OK;
+    }
+
+    av = auth->vars->elts;
+
+    for (i = 0; i < auth->vars->nelts; i++) {
+        if (av[i].set_handler == NULL
+            && ngx_http_mcp_defaults_assign(assigned, av[i].index) != NGX_OK)
+        {
+            return NGX_ERROR;
+        }
+    }
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_defaults_assign(ngx_array_t *assigned, ngx_uint_t index)
+{
+    ngx_uint_t  i, *p;
+
+    p = assigned->elts;
+
+    for (i = 0; i < assigned->nelts; i++) {
+        if (p[i] == index) {
+            return NGX_OK;
+        }
+    }
+
+    p = ngx_array_push(assigned);
+    if (p == NULL) {
+        return NGX_ERROR;
+    }
+
+    *p = index;
+
+    return NGX_OK;
 }
 
 
@@ -365,18 +484,22 @@ ngx_http_mcp_defaults_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
     ngx_http_core_loc_conf_t           *clcf;
     ngx_http_mcp_defaults_main_conf_t  *dmcf;
 
+    ctx = cf->ctx;
+    dmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_mcp_defaults_module);
+
+    if (ngx_http_mcp_defaults_find_assigned(cf, ctx->loc_conf, &dmcf->assigned)
+        != NGX_OK)
+    {
+        return NGX_CONF_ERROR;
+    }
+
     if (ngx_http_mcp_defaults_proxy.module == NULL) {
         return NGX_CONF_OK;
     }
 
-    ctx = cf->ctx;
-
     if (prev->loc_conf == NULL) {
 
         /* the http block */
-
-        dmcf = ngx_http_conf_get_module_main_conf(cf,
-                                                  ngx_http_mcp_defaults_module);
 
         ngx_http_mcp_defaults_note(prev, dmcf->loc_conf);
     }
@@ -798,6 +921,15 @@ ngx_http_mcp_defaults_postconfiguration(ngx_conf_t *cf)
     ngx_http_core_main_conf_t          *cmcf;
     ngx_http_mcp_defaults_target_t     *target;
     ngx_http_mcp_defaults_srv_conf_t   *dscf;
+    ngx_http_mcp_defaults_main_conf_t  *dmcf;
+
+    dmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_mcp_defaults_module);
+
+    if (ngx_http_mcp_defaults_find_assigned(cf, dmcf->loc_conf, &dmcf->assigned)
+        != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
 
     cmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_core_module);
     cscf = cmcf->servers.elts;
@@ -983,7 +1115,18 @@ ngx_http_mcp_defaults_endpoint(ngx_conf_t *cf)
 static void *
 ngx_http_mcp_defaults_create_main_conf(ngx_conf_t *cf)
 {
-    return ngx_pcalloc(cf->pool, sizeof(ngx_http_mcp_defaults_main_conf_t));
+    ngx_http_mcp_defaults_main_conf_t  *dmcf;
+
+    dmcf = ngx_pcalloc(cf->pool, sizeof(ngx_http_mcp_defaults_main_conf_t));
+
+    if (dmcf == NULL
+        || ngx_array_init(&dmcf->assigned, cf->pool, 8, sizeof(ngx_uint_t))
+           != NGX_OK)
+    {
+        return NULL;
+    }
+
+    return dmcf;
 }
 
 

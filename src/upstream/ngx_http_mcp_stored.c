@@ -8,16 +8,21 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 #include "ngx_mcp_core.h"
+#include "ngx_http_mcp_defaults.h"
 #include "ngx_http_mcp_stored.h"
 
 
-#define NGX_HTTP_MCP_STORED_HANDED  3
+#define NGX_HTTP_MCP_STORED_HANDED    3
+
+/* what is known of a variable; 0: nothing yet */
+#define NGX_HTTP_MCP_STORED_COMPUTED  1
+#define NGX_HTTP_MCP_STORED_ASSIGNED  2
 
 
 typedef struct {
     volatile ngx_cycle_t       *cycle;
-    u_char                     *computed;    /* for each variable: 1 if it is
-                                                known not to be stored */
+    u_char                     *kinds;       /* of each variable:
+                                                NGX_HTTP_MCP_STORED_... */
     ngx_uint_t                  nhanded;
     ngx_uint_t                  handed[NGX_HTTP_MCP_STORED_HANDED];
 } ngx_http_mcp_stored_known_t;
@@ -26,7 +31,7 @@ typedef struct {
 static ngx_uint_t ngx_http_mcp_is_stored(ngx_http_request_t *r,
     ngx_uint_t index, ngx_http_variable_value_t *probe);
 static ngx_http_mcp_stored_known_t *ngx_http_mcp_stored_known(
-    ngx_http_core_main_conf_t *cmcf);
+    ngx_http_request_t *r);
 
 
 /* variables with values that differ between a request and its subrequests */
@@ -45,7 +50,7 @@ static ngx_http_mcp_stored_known_t  ngx_http_mcp_stored_cycle;
 ngx_http_variable_value_t *
 ngx_http_mcp_stored_variables(ngx_http_request_t *r)
 {
-    u_char                       *computed;
+    u_char                       *kinds;
     ngx_log_t                    *log;
     ngx_uint_t                    i, n, level;
     ngx_http_mcp_captures_t       captures;
@@ -59,14 +64,14 @@ ngx_http_mcp_stored_variables(ngx_http_request_t *r)
     old = r->variables;
     probe = NULL;
 
-    known = ngx_http_mcp_stored_known(cmcf);
+    known = ngx_http_mcp_stored_known(r);
     stored = ngx_pcalloc(r->pool, n * sizeof(ngx_http_variable_value_t));
 
     if (known == NULL || stored == NULL) {
         return NULL;
     }
 
-    computed = known->computed;
+    kinds = known->kinds;
 
     /* nginx must not warn of a variable that is set later, or nowhere */
 
@@ -78,7 +83,20 @@ ngx_http_mcp_stored_variables(ngx_http_request_t *r)
 
     for (i = 0; i < n; i++) {
 
-        if (!old[i].valid || old[i].len == 0 || computed[i]) {
+        if (!old[i].valid || kinds[i] == NGX_HTTP_MCP_STORED_COMPUTED) {
+            continue;
+        }
+
+        if (kinds[i] == NGX_HTTP_MCP_STORED_ASSIGNED) {
+
+            if (!old[i].no_cacheable) {
+                stored[i] = old[i];
+            }
+
+            continue;
+        }
+
+        if (old[i].len == 0) {
             continue;
         }
 
@@ -97,7 +115,7 @@ ngx_http_mcp_stored_variables(ngx_http_request_t *r)
             stored[i] = old[i];
 
         } else {
-            computed[i] = 1;
+            kinds[i] = NGX_HTTP_MCP_STORED_COMPUTED;
         }
     }
 
@@ -161,7 +179,6 @@ ngx_http_mcp_handed_variables(ngx_http_request_t *r)
 {
     ngx_uint_t                    i, n;
     ngx_http_variable_value_t    *handed, *value;
-    ngx_http_core_main_conf_t    *cmcf;
     ngx_http_mcp_stored_known_t  *known;
 
     handed = ngx_http_mcp_stored_variables(r);
@@ -169,9 +186,7 @@ ngx_http_mcp_handed_variables(ngx_http_request_t *r)
         return NULL;
     }
 
-    cmcf = ngx_http_get_module_main_conf(r, ngx_http_core_module);
-
-    known = ngx_http_mcp_stored_known(cmcf);
+    known = ngx_http_mcp_stored_known(r);
 
     for (i = 0; i < known->nhanded; i++) {
         n = known->handed[i];
@@ -188,10 +203,12 @@ ngx_http_mcp_handed_variables(ngx_http_request_t *r)
 
 
 static ngx_http_mcp_stored_known_t *
-ngx_http_mcp_stored_known(ngx_http_core_main_conf_t *cmcf)
+ngx_http_mcp_stored_known(ngx_http_request_t *r)
 {
-    ngx_uint_t                    i, n;
+    ngx_uint_t                    i, n, *index;
+    ngx_array_t                  *assigned;
     ngx_http_variable_t          *v;
+    ngx_http_core_main_conf_t    *cmcf;
     ngx_http_mcp_stored_known_t  *known;
 
     known = &ngx_http_mcp_stored_cycle;
@@ -200,9 +217,18 @@ ngx_http_mcp_stored_known(ngx_http_core_main_conf_t *cmcf)
         return known;
     }
 
-    known->computed = ngx_pcalloc(ngx_cycle->pool, cmcf->variables.nelts);
-    if (known->computed == NULL) {
+    cmcf = ngx_http_get_module_main_conf(r, ngx_http_core_module);
+
+    known->kinds = ngx_pcalloc(ngx_cycle->pool, cmcf->variables.nelts);
+    if (known->kinds == NULL) {
         return NULL;
+    }
+
+    assigned = ngx_http_mcp_defaults_assigned(r);
+    index = assigned->elts;
+
+    for (i = 0; i < assigned->nelts; i++) {
+        known->kinds[index[i]] = NGX_HTTP_MCP_STORED_ASSIGNED;
     }
 
     known->cycle = ngx_cycle;
