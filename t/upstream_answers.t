@@ -18,12 +18,17 @@ my %no_id = map { $_ => {
                data => { n => [1] } },
 } } qw(none null);
 
-# errors with codes that are no integer, and 0
+# errors that are none of JSON-RPC
 
-my %codes = map { $_->[0] => $_->[1] }
-    ['zero', '"code":0,'], ['a string', '"code":"-32001",'],
-    ['a fraction', '"code":-1.5,'], ['none', ''],
-    ['too large', '"code":99999999999999999999,'];
+my %errors = (
+    'empty' => '', 'no code' => '"message":"m"', 'no message' => '"code":-1',
+    'a text as code' => '"code":"x","message":"m"',
+    'a fraction as code' => '"code":1.5,"message":"m"',
+    'an exponent in the code' => '"code":1e3,"message":"m"',
+    'a large code' => '"code":99999999999999999999,"message":"m"',
+    'a number as message' => '"code":-32601,"message":5',
+    'null as message' => '"code":-32601,"message":null',
+);
 
 # answers that are no responses of JSON-RPC, and what the log says of them
 
@@ -36,6 +41,30 @@ my %unfit = (
     'no jsonrpc' => ['"result":{}', qr/no "jsonrpc":"2.0"/],
     'jsonrpc 1.0' => ['"jsonrpc":"1.0","result":{}', qr/no "jsonrpc":"2.0"/],
     'a number' => ['"jsonrpc":2.0,"result":{}', qr/no "jsonrpc":"2.0"/],
+    map { ("an error, $_" => [qq("jsonrpc":"2.0","error":{$errors{$_}}),
+                              qr/an error without an integer "code"/]) }
+        keys %errors,
+);
+
+# the same, seen only at the end of a large result
+
+my %late = (
+    'an error behind it' => ['"jsonrpc":"2.0",',
+                             ',"error":{"code":1,"message":"m"}'],
+    'jsonrpc nowhere' => ['', ''],
+    'a number behind it' => ['', ',"jsonrpc":2.0'],
+);
+
+# answers come whole, in pieces, or as events
+
+my %ways = (
+    whole => sub { [http => 200, { 'Content-Type' => 'application/json' },
+                    qq({"id":$_[0],$_[1]})] },
+    large => sub { [http => 200, { 'Content-Type' => 'application/json' },
+                    qq({"id":$_[0],$_[1],"pad":") . 'x' x 100_000 . '"}'] },
+    late => sub { [http => 200, { 'Content-Type' => 'application/json' },
+                   qq({"id":$_[0],"pad":") . 'x' x 100_000 . qq(",$_[1]})] },
+    sse => sub { [sse => {}], [event => qq({"id":$_[0],$_[1]})], [end =>] },
 );
 
 my $html = "<html>\r\n\t<b>No\x01 credit</b> \xff\xc3\xa9" . 'x' x 5000;
@@ -87,13 +116,14 @@ my %handlers = ('tools/call' => sub {
     my $name = $r->{json}{params}{name};
     return many($r) if $name eq 'many';
     return sized($r) if $name eq 'sized';
+    my $way = $ways{$r->{json}{params}{arguments}{way} // 'whole'};
+    return $way->($r->{json}{id}, '"jsonrpc":"2.0","error":{"code":0,'
+                                  . '"message":"m"}') if $name eq 'zero';
+    return $way->($r->{json}{id}, $unfit{$name}[0]) if exists $unfit{$name};
     return [http => 200, { 'Content-Type' => 'application/json' },
-            qq({"jsonrpc":"2.0","id":$r->{json}{id},)
-            . qq("error":{$codes{$name}"message":"m"}})]
-        if exists $codes{$name};
-    return [http => 200, { 'Content-Type' => 'application/json' },
-            qq({"id":$r->{json}{id},$unfit{$name}[0]})]
-        if exists $unfit{$name};
+            qq({$late{$name}[0]"id":$r->{json}{id},"result":{"x":")
+            . 'x' x 100_000 . qq("}$late{$name}[1]})]
+        if exists $late{$name};
     return faulty($r);
 }, 'tools/list' => { tools => [] }, 'logging/setLevel' => {});
 
@@ -244,23 +274,33 @@ for my $kind (qw(legacy rpc)) {
     ok((wait_for { $t->slurp('call.log') =~ /^$last -32099 200$/m }),
        'its code is in $mcp_error');
 
-    for (sort keys %codes) {
-        my $r = $s->tool($_);
+    for my $way (sort keys %ways) {
+        my $r = $s->tool('zero', { way => $way });
 
-        is($r->{error}{message}, 'm', "$kind, a code that is $_: passed on");
+        is($r->{error}{message}, 'm', "$kind, $way, a code of 0: passed on");
         ok((wait_for { $t->slurp('call.log') =~ /^$r->{id} 0 200$/m }),
            'and 0 in $mcp_error');
+
+        for (sort keys %unfit) {
+            next if $way eq 'large' && $_ eq 'no jsonrpc';      # see %late
+
+            my $seen = length $t->slurp('error.log');
+            my $r = $s->tool($_, { way => $way });
+
+            is($r->{http}{status}, 502, "$kind, $way, answered with $_: 502");
+            is($r->{error}{code}, -32603, 'code');
+            is($r->{error}{data}{upstream}, 'up', 'names the upstream');
+            like(substr($t->slurp('error.log'), $seen),
+                 qr/mcp upstream "up" answered with $unfit{$_}[1]/,
+                 'the log says why');
+        }
     }
 
-    for (sort keys %unfit) {
-        my $seen = length $t->slurp('error.log');
-        my $r = $s->tool($_);
+    for (sort keys %late) {
+        my $r = $s->tool($_)->{http};
 
-        is($r->{http}{status}, 502, "$kind, answered with $_: 502");
-        is($r->{error}{data}{upstream}, 'up', 'names the upstream');
-        like(substr($t->slurp('error.log'), $seen),
-             qr/mcp upstream "up" answered with $unfit{$_}[1]/,
-             'the log says why');
+        is($r->{status}, 200, "$kind, a large result, $_");
+        ok($r->{truncated}, 'the response is cut');
     }
 
     my $r = $s->tool('x', { status => 200, html => 1 });

@@ -299,17 +299,17 @@ my $up = Mcp::Upstream->new(Mcp::Upstream::mcp(
         my ($r) = @_;
         my $id = $r->{json}{id};
         my $got = $r->{json}{params}{other} ? 'x' . substr $id, 1 : $id;
-        my $text = sprintf '{"id":"%s","jsonrpc":"2.0","result":{"x":"%s"}}',
-                   $got, 'x' x $r->{json}{params}{size};
+        my $text = sprintf '{"jsonrpc":"2.0","result":{"x":"%s"},"id":"%s"}',
+                   'x' x $r->{json}{params}{size}, $got;
 
         # the id ends in another piece than the one in which it begins
 
         return ([bytes => sprintf "HTTP/1.1 200 OK\r\nContent-Type: "
                                   . "application/json\r\nContent-Length: %d"
                                   . "\r\n\r\n%s", length $text,
-                                  substr $text, 0, 10],
+                                  substr $text, 0, -8],
                 [until => "split $got"],
-                [bytes => substr $text, 10], [cut =>]);
+                [bytes => substr $text, -8], [cut =>]);
     },
     'sized/sse' => sub {
         my ($r) = @_;

@@ -92,6 +92,8 @@ static void ngx_http_mcp_forward_streams(ngx_http_mcp_upstream_request_t *ureq);
 static void ngx_http_mcp_forward_paused(ngx_http_mcp_upstream_request_t *ureq);
 static void ngx_http_mcp_forward_message(ngx_http_mcp_upstream_request_t *ureq,
     ngx_str_t *text);
+static ngx_uint_t ngx_http_mcp_forward_faulty(ngx_http_mcp_call_t *call,
+    ngx_str_t *text);
 static ngx_uint_t ngx_http_mcp_forward_not_found(ngx_http_mcp_call_t *call,
     ngx_str_t *text);
 static void ngx_http_mcp_forward_refuse(ngx_http_mcp_call_t *call,
@@ -111,7 +113,8 @@ static ngx_int_t ngx_http_mcp_forward_piece(
     ngx_http_mcp_upstream_request_t *ureq, ngx_chain_t *in, ngx_uint_t last);
 static ngx_int_t ngx_http_mcp_forward_match(ngx_http_mcp_call_t *call,
     ngx_buf_t *b);
-static ngx_uint_t ngx_http_mcp_forward_passes(ngx_http_mcp_call_t *call);
+static ngx_uint_t ngx_http_mcp_forward_passes(ngx_http_mcp_call_t *call,
+    ngx_chain_t *in);
 static ngx_int_t ngx_http_mcp_forward_write(void *data, u_char *p,
     size_t len);
 static ngx_int_t ngx_http_mcp_forward_pass(ngx_http_mcp_call_t *call,
@@ -508,14 +511,11 @@ static void
 ngx_http_mcp_forward_message(ngx_http_mcp_upstream_request_t *ureq,
     ngx_str_t *text)
 {
-    ngx_str_t                id;
-    const char              *fault;
-    ngx_mcp_json_t          *json;
-    ngx_http_mcp_call_t     *call;
-    ngx_http_mcp_forward_t  *forward;
+    ngx_str_t             id;
+    ngx_mcp_json_t       *json;
+    ngx_http_mcp_call_t  *call;
 
     call = ureq->data;
-    forward = call->data;
     json = ureq->x->scan;
 
     if (!ngx_http_mcp_call_upstream_message(call, ureq, text, &id)) {
@@ -533,14 +533,7 @@ ngx_http_mcp_forward_message(ngx_http_mcp_upstream_request_t *ureq,
         return;
     }
 
-    fault = ngx_http_mcp_upstream_message_fault(json, text);
-
-    if (fault) {
-        forward->logged = 1;
-
-        ngx_log_error(NGX_LOG_ERR, call->r->connection->log, 0,
-                      "mcp upstream \"%V\" answered with %s",
-                      &ureq->upstream->name, fault);
+    if (ngx_http_mcp_forward_faulty(call, text)) {
         return;
     }
 
@@ -555,6 +548,32 @@ ngx_http_mcp_forward_message(ngx_http_mcp_upstream_request_t *ureq,
 
     ngx_http_mcp_forward_answer(call, text, json,
                                 ureq->x->text && text->data == ureq->x->text);
+}
+
+
+/* returns whether the answer is no response of JSON-RPC, and logs why */
+
+static ngx_uint_t
+ngx_http_mcp_forward_faulty(ngx_http_mcp_call_t *call, ngx_str_t *text)
+{
+    const char              *fault;
+    ngx_http_mcp_forward_t  *forward;
+
+    forward = call->data;
+
+    fault = ngx_http_mcp_upstream_message_fault(forward->ureq.x->scan, text);
+
+    if (fault == NULL) {
+        return 0;
+    }
+
+    forward->logged = 1;
+
+    ngx_log_error(NGX_LOG_ERR, call->r->connection->log, 0,
+                  "mcp upstream \"%V\" answered with %s",
+                  &forward->ureq.upstream->name, fault);
+
+    return 1;
 }
 
 
@@ -975,8 +994,12 @@ ngx_http_mcp_forward_piece(ngx_http_mcp_upstream_request_t *ureq,
     if (call->response != NGX_HTTP_MCP_CALL_STREAM && call->batch == NULL
         && call->ctx->accept & NGX_HTTP_MCP_ACCEPT_JSON
         && !ngx_http_mcp_list_edited(call->ctx, call->message)
-        && ngx_http_mcp_forward_passes(call))
+        && ngx_http_mcp_forward_passes(call, in))
     {
+        if (last && ngx_http_mcp_forward_faulty(call, NULL)) {
+            return NGX_OK;
+        }
+
         rc = ngx_http_mcp_forward_pass(call, in, last);
 
         if (rc == NGX_AGAIN && in) {
@@ -993,6 +1016,10 @@ ngx_http_mcp_forward_piece(ngx_http_mcp_upstream_request_t *ureq,
 
     if (last) {
         forward->buffer.len = forward->size;
+
+        if (ngx_http_mcp_forward_faulty(call, &forward->buffer)) {
+            return NGX_OK;
+        }
 
         if (ngx_http_mcp_upstream_request_gathered(ureq, &forward->buffer)
             != NGX_OK)
@@ -1104,31 +1131,51 @@ ngx_http_mcp_forward_match(ngx_http_mcp_call_t *call, ngx_buf_t *b)
 
 /*
  * Returns whether the pieces of the answer are passed on at once; otherwise the
- * answer is read whole.  The first piece decides.
+ * answer is read whole.  The first piece decides: an error, or an answer that
+ * may be no response of JSON-RPC, is read whole.
  */
 
 static ngx_uint_t
-ngx_http_mcp_forward_passes(ngx_http_mcp_call_t *call)
+ngx_http_mcp_forward_passes(ngx_http_mcp_call_t *call, ngx_chain_t *in)
 {
+    ngx_str_t                piece;
+    ngx_mcp_json_t          *json;
+    ngx_mcp_span_t          *version;
     ngx_mcp_stamp_t         *stamp;
     ngx_http_mcp_forward_t  *forward;
 
     forward = call->data;
 
-    if (call->ctx->client->pass == NULL || forward->stamp) {
+    if (call->response == NGX_HTTP_MCP_CALL_JSON || forward->stamp) {
         return 1;
     }
 
-    if (forward->size) {
+    if (forward->size || in == NULL) {
         return 0;
+    }
+
+    json = forward->ureq.x->scan;
+    version = &json->members[NGX_MCP_PATH_JSONRPC];
+    piece.data = in->buf->pos;
+    piece.len = in->buf->last - in->buf->pos;
+
+    if (json->members[NGX_MCP_PATH_RESULT].type != NGX_MCP_JSON_OBJECT
+        || json->members[NGX_MCP_PATH_ERROR].type != NGX_MCP_JSON_ABSENT
+        || (version->type != NGX_MCP_JSON_ABSENT
+            && (version->end > piece.len
+                || ngx_http_mcp_upstream_message_fault(json, &piece))))
+    {
+        return 0;
+    }
+
+    if (call->ctx->client->pass == NULL) {
+        return 1;
     }
 
     stamp = ngx_pcalloc(call->r->pool, sizeof(ngx_mcp_stamp_t));
 
     if (stamp == NULL
-        || call->ctx->client->pass(call->r, call->ctx, forward->ureq.x->scan,
-                                   stamp)
-           != NGX_OK)
+        || call->ctx->client->pass(call->r, call->ctx, stamp) != NGX_OK)
     {
         return 0;
     }

@@ -92,13 +92,12 @@ struct ngx_http_mcp_client_s {
                                 ngx_uint_t *status);
 
     /*
-     * Sets id, members and meta of *stamp, which tell how to change an answer
-     * that is passed in pieces, as it is too large to be kept; json is the scan
-     * of its beginning.  NGX_OK; NGX_DECLINED: the answer has to be read whole;
-     * NGX_ERROR.  pass NULL: the answer is passed unchanged.
+     * Sets id, members and meta of *stamp, which tell how to change a result
+     * that is passed in pieces, as it is too large to be kept.  NGX_OK or
+     * NGX_ERROR.  pass NULL: the result is passed unchanged.
      */
     ngx_int_t               (*pass)(ngx_http_request_t *r,
-                                ngx_http_mcp_ctx_t *ctx, ngx_mcp_json_t *json,
+                                ngx_http_mcp_ctx_t *ctx,
                                 ngx_mcp_stamp_t *stamp);
 
     /*

@@ -72,7 +72,7 @@ static ngx_int_t ngx_http_mcp_modern_client_answer(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx, ngx_mcp_json_t *json, ngx_str_t *text,
     size_t room, ngx_uint_t *status);
 static ngx_int_t ngx_http_mcp_modern_client_pass(ngx_http_request_t *r,
-    ngx_http_mcp_ctx_t *ctx, ngx_mcp_json_t *json, ngx_mcp_stamp_t *stamp);
+    ngx_http_mcp_ctx_t *ctx, ngx_mcp_stamp_t *stamp);
 static ngx_int_t ngx_http_mcp_modern_client_stamped(ngx_http_request_t *r,
     ngx_http_mcp_ctx_t *ctx, ngx_mcp_json_t *json, ngx_str_t *text,
     size_t room);
@@ -990,16 +990,10 @@ ngx_http_mcp_modern_client_answer(ngx_http_request_t *r,
 }
 
 
-/* sets *stamp for a result; an error is read whole, as its code may change */
-
 static ngx_int_t
 ngx_http_mcp_modern_client_pass(ngx_http_request_t *r,
-    ngx_http_mcp_ctx_t *ctx, ngx_mcp_json_t *json, ngx_mcp_stamp_t *stamp)
+    ngx_http_mcp_ctx_t *ctx, ngx_mcp_stamp_t *stamp)
 {
-    if (json->members[NGX_MCP_PATH_RESULT].type != NGX_MCP_JSON_OBJECT) {
-        return NGX_DECLINED;
-    }
-
     stamp->id = ctx->message->id;
     stamp->names = ngx_http_mcp_modern_reserved;
     stamp->meta_names = ngx_http_mcp_modern_info;

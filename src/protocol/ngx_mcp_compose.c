@@ -107,6 +107,31 @@ ngx_mcp_error_code(ngx_str_t *raw)
 }
 
 
+ngx_uint_t
+ngx_mcp_error_valid(ngx_mcp_json_t *json, ngx_str_t *text)
+{
+    ngx_str_t  code;
+
+    if (json->members[NGX_MCP_PATH_ERROR].type != NGX_MCP_JSON_OBJECT
+        || json->members[NGX_MCP_PATH_ERROR_CODE].type != NGX_MCP_JSON_NUMBER
+        || json->members[NGX_MCP_PATH_ERROR_MESSAGE].type
+           != NGX_MCP_JSON_STRING)
+    {
+        return 0;
+    }
+
+    code = ngx_mcp_json_span(json, NGX_MCP_PATH_ERROR_CODE, text->data);
+
+    if (code.data[0] == '-') {
+        code.data++;
+        code.len--;
+    }
+
+    return code.len <= NGX_MCP_ERROR_DIGITS
+           && ngx_atoi(code.data, code.len) != NGX_ERROR;
+}
+
+
 ngx_str_t *
 ngx_mcp_level_name(ngx_uint_t level)
 {

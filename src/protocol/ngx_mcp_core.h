@@ -24,6 +24,9 @@
 /* bytes of the longest JSON-RPC id token, quotes included; longer: refused */
 #define NGX_MCP_ID_MAX           256
 
+/* the most digits of an error code; clients read longer ones inexactly */
+#define NGX_MCP_ERROR_DIGITS     15
+
 
 /* revisions, the oldest first, so that they can be compared by < and > */
 

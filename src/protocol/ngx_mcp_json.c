@@ -69,7 +69,7 @@ static void ngx_mcp_json_similar(ngx_mcp_json_t *json, ngx_uint_t n,
  * which must be larger than any path.
  */
 
-#define ngx_mcp_json_mark(len, parent)  ((uint64_t) (len) * 76 + (parent))
+#define ngx_mcp_json_mark(len, parent)  ((uint64_t) (len) * 55 + (parent))
 
 #define ngx_mcp_json_place(mark, first)  (((mark) + ((first) & 0x1f)) & 0xff)
 

@@ -103,7 +103,8 @@ typedef enum {
     _(INPUT_REQUESTS,     RESULT,      'i', "inputRequests")                  \
     _(REQUEST_STATE,      RESULT,      'r', "requestState")                   \
     _(STRUCTURED,         RESULT,      's', "structuredContent")              \
-    _(ERROR_CODE,         ERROR,       'c', "code")
+    _(ERROR_CODE,         ERROR,       'c', "code")                           \
+    _(ERROR_MESSAGE,      ERROR,       'm', "message")
 
 
 #define NGX_MCP_JSON_PATH_ENUM(name, ...)  NGX_MCP_PATH_ ## name,

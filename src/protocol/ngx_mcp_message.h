@@ -163,6 +163,12 @@ ngx_str_t *ngx_mcp_level_name(ngx_uint_t level);
 ngx_int_t ngx_mcp_error_code(ngx_str_t *raw);
 
 /*
+ * Returns whether the scanned message has an error as JSON-RPC wants it: an
+ * object with an integer code and a string message.
+ */
+ngx_uint_t ngx_mcp_error_valid(ngx_mcp_json_t *json, ngx_str_t *text);
+
+/*
  * The functions below compose messages from pool.  If data of the returned
  * string is NULL, there is no memory.
  */

@@ -978,7 +978,7 @@ ngx_http_mcp_capture_refusal(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
     json = x->scan;
 
     if (x->method != NGX_HTTP_POST || x->refusal.len
-        || json->members[NGX_MCP_PATH_ERROR_CODE].type != NGX_MCP_JSON_NUMBER
+        || !ngx_mcp_error_valid(json, text)
         || json->members[NGX_MCP_PATH_METHOD].type != NGX_MCP_JSON_ABSENT
         || json->members[NGX_MCP_PATH_ID].type > NGX_MCP_JSON_NULL)
     {

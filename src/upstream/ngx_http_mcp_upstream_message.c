@@ -86,11 +86,24 @@ ngx_http_mcp_upstream_message_fault(ngx_mcp_json_t *json, ngx_str_t *text)
         return "both result and error; clients accept only one of them";
     }
 
-    raw = ngx_mcp_json_span(json, NGX_MCP_PATH_JSONRPC, text->data);
+    raw = version;
 
-    if (!ngx_mcp_equal(&raw, &version)) {
+    if (text) {
+        raw = ngx_mcp_json_span(json, NGX_MCP_PATH_JSONRPC, text->data);
+    }
+
+    if (!ngx_mcp_equal(&raw, &version)
+        || json->members[NGX_MCP_PATH_JSONRPC].type != NGX_MCP_JSON_STRING)
+    {
         return "no \"jsonrpc\":\"2.0\", without which clients do not accept "
                "it; add this member";
+    }
+
+    if (error->type != NGX_MCP_JSON_ABSENT
+        && !ngx_mcp_error_valid(json, text))
+    {
+        return "an error without an integer \"code\" and a string "
+               "\"message\"; add both to it";
     }
 
     return NULL;

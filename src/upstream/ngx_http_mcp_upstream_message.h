@@ -29,7 +29,7 @@ ngx_uint_t ngx_http_mcp_upstream_message_newer(ngx_http_mcp_exchange_t *x,
 
 /*
  * Returns why clients would not take the message as a response of JSON-RPC, and
- * the remedy, or NULL.  An error's code may be anything.
+ * the remedy, or NULL.  text NULL: it is no longer known, and less is checked.
  */
 const char *ngx_http_mcp_upstream_message_fault(ngx_mcp_json_t *json,
     ngx_str_t *text);
