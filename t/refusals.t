@@ -311,6 +311,41 @@ is($t->post('/mcp', [@json, 'Mcp-Session-Id' => $s->id], $ping)->{status},
    200, 'and the session lives');
 
 
+# long methods, names and URIs, which keys of nginx's limits could not hold
+
+my $long = 'n' x 16385;
+my $envelope = '"_meta":{"io.modelcontextprotocol/protocolVersion":'
+               . '"2026-07-28",'
+               . '"io.modelcontextprotocol/clientCapabilities":{}}';
+
+for (
+    [$long, '', -32600], ["notifications/$long", '', -32600],
+    ['tools/call', qq("name":"$long"), -32602],
+    ['my/own', qq("name":"$long"), -32602],
+    ['resources/read', qq("uri":"a:$long"), -32602],
+    ['completion/complete', qq("ref":{"type":"ref/prompt","name":"$long"}),
+     -32602],
+    ['completion/complete', qq("ref":{"type":"ref/resource","uri":"a:$long"}),
+     -32602],
+) {
+    my ($method, $params, $code) = @$_;
+    my $name = substr "$method $params", 0, 60;
+    my $text = qq({"jsonrpc":"2.0","id":7,"method":"$method","params":{);
+
+    refused(send_raw($s, "$text$params}}"), $code == -32600 ? 400 : 200,
+            $code, 7, "long, $name");
+
+    my $r = send_raw($s_a, "[$ping,$text$params}}]");
+    is((grep { $_->{error} } @{ json_decode($r->{body}) })[0]{error}{code},
+       $code, 'in a batch');
+
+    $text .= $params ? "$params,$envelope}}" : "$envelope}}";
+    refused($t->post('/mcp', [@json, 'MCP-Protocol-Version' => '2026-07-28',
+                              'Mcp-Method' => substr($method, 0, 99)], $text),
+            400, $code, 7, 'from a client of 2026-07-28');
+}
+
+
 # ids
 
 for my $id ('0', '-1', '1795292854357', '"0"', '"a\\"b"', '"\u00e4\\/"', '""',

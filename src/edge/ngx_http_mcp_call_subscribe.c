@@ -72,13 +72,6 @@ ngx_http_mcp_subscription_start(ngx_http_mcp_call_t *call,
         return NGX_ERROR;
     }
 
-    if (call->uri.len > NGX_MCP_URI_MAX) {
-        ngx_str_null(&call->uri);
-
-        return ngx_http_mcp_reply_invalid(reply, "params.uri is longer than "
-                                                 "16384 bytes");
-    }
-
     if (ngx_http_mcp_topic_resolve(&mlcf->bridge, &call->uri, call->r->pool,
                                    &topic, &name)
         != NGX_OK)

@@ -76,24 +76,28 @@ static struct {
 
 
 /*
- * The members that may be the subject.  type and control say why a message is
- * refused; control NULL: ngx_mcp_message_check() refuses control characters.
+ * The members that may be the subject.  type, size and control say why a
+ * message is refused; control NULL: ngx_mcp_message_check() refuses control
+ * characters.
  */
 
 static struct {
     ngx_mcp_path_e          path;
     const char             *type;
+    const char             *size;
     const char             *control;
 } ngx_mcp_message_subjects[] = {
     { NGX_MCP_PATH_NAME, "params.name must be a string that is not empty",
-      NULL },
+      "params.name is longer than 16384 bytes", NULL },
     { NGX_MCP_PATH_URI, "params.uri must be a string that is not empty",
-      NULL },
+      "params.uri is longer than 16384 bytes", NULL },
     { NGX_MCP_PATH_REF_NAME, "params.ref.name must be a string that is not "
-      "empty", "control character in \"params.ref.name\"" },
+      "empty", "params.ref.name is longer than 16384 bytes",
+      "control character in \"params.ref.name\"" },
     { NGX_MCP_PATH_REF_URI, "params.ref.uri must be a string that is not "
-      "empty", "control character in \"params.ref.uri\"" },
-    { NGX_MCP_PATH_NONE, NULL, NULL }
+      "empty", "params.ref.uri is longer than 16384 bytes",
+      "control character in \"params.ref.uri\"" },
+    { NGX_MCP_PATH_NONE, NULL, NULL, NULL }
 };
 
 
@@ -174,6 +178,12 @@ ngx_mcp_message_parse_client(ngx_mcp_message_t *m, ngx_str_t *text,
 
     if (m->kind == NGX_MCP_RESPONSE) {
         return NGX_OK;
+    }
+
+    if (m->method.len > NGX_MCP_URI_MAX + 2) {
+        *why = "\"method\" is longer than 16384 bytes";
+        rc = NGX_MCP_INVALID_REQUEST;
+        goto failed;
     }
 
     /* an upstream may run it as a request, past the rules for requests */
@@ -422,6 +432,11 @@ ngx_mcp_message_subject(ngx_mcp_message_t *m, const char **why)
             || (want != NGX_MCP_PATH_NONE && span->end - span->start == 2))
         {
             *why = ngx_mcp_message_subjects[i].type;
+            return NGX_MCP_INVALID_PARAMS;
+        }
+
+        if (span->end - span->start > NGX_MCP_URI_MAX + 2) {
+            *why = ngx_mcp_message_subjects[i].size;
             return NGX_MCP_INVALID_PARAMS;
         }
 

@@ -201,9 +201,6 @@ void ngx_mcp_session_set_level(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
 ngx_int_t ngx_mcp_session_gets(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session);
 
 
-/* the longest URI to which a session can subscribe */
-#define NGX_MCP_URI_MAX  16384
-
 /*
  * Subscriptions.
  * subscribe() subscribes a session to a resource of this upstream or, if it is
