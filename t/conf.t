@@ -563,7 +563,11 @@ for (['', 'the same', 0],
      ['mcp_upstream other /_up;', 'another name', 1],
      ['mcp_upstream up /_up prefix=p;', 'another prefix', 1],
      ['mcp_upstream up /_up; mcp_upstream more /_more;', 'one more', 1],
-     ['mcp_upstream up /_up; mcp_list_cache on;', 'other lists', 1])
+     ['mcp_upstream up /_up; mcp_list_cache on;', 'other lists', 1],
+     ['mcp_upstream up /_up; mcp_invalidate k list_changed=tools;',
+      'other rules', 1],
+     ['mcp_upstream up /_up; mcp_coalesce 3s;', 'another window', 1],
+     ['mcp_upstream up /_up; mcp_logger own;', 'another logger', 1])
 {
     my ($second, $name, $refused) = @$_;
 

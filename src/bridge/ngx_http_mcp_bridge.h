@@ -79,9 +79,9 @@ typedef struct {
     ngx_array_t                *feeds;       /* ngx_http_mcp_feed_t */
     ngx_array_t                *invalidate;  /* ngx_mcp_rule_t; NULL: the
                                                 default rules */
-    ngx_str_t                   logger;      /* "logger" of messages that rules
-                                                send */
-    ngx_str_t                   logger_json; /* "logger" as a JSON string */
+    ngx_str_t                   logger;      /* mcp_logger, or empty */
+    ngx_str_t                   logger_json; /* "logger" of messages that rules
+                                                send, a JSON string */
     ngx_msec_t                  coalesce;    /* length of a coalescing window;
                                                 0: events are sent at once */
 

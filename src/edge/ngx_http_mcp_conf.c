@@ -29,6 +29,8 @@ static char *ngx_http_mcp_merge_upstreams(ngx_conf_t *cf,
     ngx_http_mcp_loc_conf_t *mlcf);
 static ngx_int_t ngx_http_mcp_conf_same(ngx_conf_t *cf,
     ngx_http_mcp_loc_conf_t *first, ngx_http_mcp_loc_conf_t *second);
+static ngx_uint_t ngx_http_mcp_conf_same_rules(ngx_array_t *first,
+    ngx_array_t *second);
 static ngx_int_t ngx_http_mcp_conf_declared(ngx_conf_t *cf,
     ngx_http_mcp_main_conf_t *mmcf, ngx_str_t *text);
 static void ngx_http_mcp_conf_old_zones(ngx_conf_t *cf,
@@ -369,7 +371,7 @@ static char *
 ngx_http_mcp_merge_endpoint(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf)
 {
     u_char                    *p;
-    ngx_str_t                 *server;
+    ngx_str_t                  logger, *server;
     ngx_uint_t                 i;
     ngx_http_mcp_feed_t       *feed;
     ngx_http_mcp_bridge_t     *bridge;
@@ -425,21 +427,19 @@ ngx_http_mcp_merge_endpoint(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *mlcf)
 
     bridge->hidden = &mlcf->worker->tools_hidden;
 
-    if (bridge->logger.len == 0) {
-        bridge->logger = mlcf->server_name;
+    logger = bridge->logger.len ? bridge->logger : mlcf->server_name;
+
+    if (logger.len == 0) {
+        ngx_str_set(&logger, "nginx-mcp");
     }
 
-    if (bridge->logger.len == 0) {
-        ngx_str_set(&bridge->logger, "nginx-mcp");
-    }
-
-    p = ngx_pnalloc(cf->pool, ngx_mcp_json_escaped_len(&bridge->logger));
+    p = ngx_pnalloc(cf->pool, ngx_mcp_json_escaped_len(&logger));
     if (p == NULL) {
         return NGX_CONF_ERROR;
     }
 
     bridge->logger_json.data = p;
-    bridge->logger_json.len = ngx_mcp_json_escape(p, &bridge->logger) - p;
+    bridge->logger_json.len = ngx_mcp_json_escape(p, &logger) - p;
 
     if (ngx_http_mcp_conf_own(cf, &bridge->feeds) != NGX_OK
         || ngx_http_mcp_conf_own(cf, &mlcf->upstreams) != NGX_OK)
@@ -904,7 +904,7 @@ ngx_http_mcp_conf_returns(ngx_array_t *codes)
 }
 
 
-/* checks that two locations of one endpoint have the same upstreams */
+/* checks that two locations of one endpoint agree where they have to */
 
 static ngx_int_t
 ngx_http_mcp_conf_same(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *first,
@@ -951,9 +951,29 @@ ngx_http_mcp_conf_same(ngx_conf_t *cf, ngx_http_mcp_loc_conf_t *first,
     keys[0] = a->lists_key ? &a->lists_key->value : &none;
     keys[1] = b->lists_key ? &b->lists_key->value : &none;
 
-    if (a->lists == b->lists && a->lists_kinds == b->lists_kinds
-        && ngx_mcp_equal(keys[0], keys[1]))
+    if (a->lists != b->lists || a->lists_kinds != b->lists_kinds
+        || !ngx_mcp_equal(keys[0], keys[1]))
     {
+        goto differ;
+    }
+
+    /* only those of the first location apply to events */
+
+    directive = "mcp_invalidate";
+
+    if (!ngx_http_mcp_conf_same_rules(a->invalidate, b->invalidate)) {
+        goto differ;
+    }
+
+    directive = "mcp_coalesce";
+
+    if (a->coalesce != b->coalesce) {
+        goto differ;
+    }
+
+    directive = "mcp_logger";
+
+    if (ngx_mcp_equal(&a->logger, &b->logger)) {
         return NGX_OK;
     }
 
@@ -968,6 +988,38 @@ differ:
                   &second->name, directive);
 
     return NGX_ERROR;
+}
+
+
+static ngx_uint_t
+ngx_http_mcp_conf_same_rules(ngx_array_t *first, ngx_array_t *second)
+{
+    ngx_uint_t       i;
+    ngx_mcp_rule_t  *a, *b;
+
+    if (first == second) {
+        return 1;
+    }
+
+    if (first == NULL || second == NULL || first->nelts != second->nelts) {
+        return 0;
+    }
+
+    a = first->elts;
+    b = second->elts;
+
+    for (i = 0; i < first->nelts; i++) {
+
+        if (a[i].action != b[i].action
+            || !ngx_mcp_equal(&a[i].kind, &b[i].kind)
+            || !ngx_mcp_equal(&a[i].value, &b[i].value)
+            || !ngx_mcp_equal(&a[i].level, &b[i].level))
+        {
+            return 0;
+        }
+    }
+
+    return 1;
 }
 
 
