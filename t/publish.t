@@ -141,6 +141,8 @@ ok(!exists publish('/publish', '{}')->{json}{events}[0]{offset},
 
 for my $bad ('', ' ', '[]', '{', 'x', '1', '{"method":"notifications/n"}',
              '{"jsonrpc":"2.0","id":1,"method":"tools/list"}',
+             '{"jsonrpc":"2.0","method":"tools/call","params":{"name":"x"}}',
+             '{"jsonrpc":"2.0","method":"sampling/createMessage"}',
              '{"jsonrpc":"2.0","id":1,"result":{}}',
              event(session_id => 'nobody'), event(session_id => 1),
              event(tenant_id => undef),

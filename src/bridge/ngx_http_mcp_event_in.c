@@ -171,6 +171,10 @@ ngx_http_mcp_event_in_parse(ngx_http_mcp_event_in_t *in, ngx_str_t *text,
         if (m->kind != NGX_MCP_NOTIFICATION) {
             return "not a JSON-RPC notification";
         }
+
+        if (ngx_mcp_message_lacks_id(m)) {
+            return "\"method\" is that of a request, not of a notification";
+        }
     }
 
     return NULL;

@@ -14,7 +14,6 @@ static const char *ngx_mcp_message_ambiguous(ngx_mcp_message_t *m,
 static ngx_int_t ngx_mcp_message_subject(ngx_mcp_message_t *m,
     const char **why);
 static ngx_uint_t ngx_mcp_message_id(ngx_mcp_message_t *m);
-static ngx_uint_t ngx_mcp_message_lacks_id(ngx_mcp_message_t *m);
 static ngx_uint_t ngx_mcp_message_control(ngx_mcp_message_t *m,
     ngx_mcp_path_e path);
 
@@ -533,9 +532,7 @@ ngx_mcp_message_id(ngx_mcp_message_t *m)
 }
 
 
-/* returns 1 for a message without id whose method MCP has for requests only */
-
-static ngx_uint_t
+ngx_uint_t
 ngx_mcp_message_lacks_id(ngx_mcp_message_t *m)
 {
     ngx_str_t         *method;

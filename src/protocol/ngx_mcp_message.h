@@ -116,6 +116,9 @@ ngx_int_t ngx_mcp_message_parse_scanned(ngx_mcp_message_t *m, ngx_str_t *text,
 ngx_int_t ngx_mcp_message_parse_client(ngx_mcp_message_t *m, ngx_str_t *text,
     const char **why);
 
+/* returns 1 for a message without id whose method MCP has for requests only */
+ngx_uint_t ngx_mcp_message_lacks_id(ngx_mcp_message_t *m);
+
 /* the raw text of a member; len 0: it is absent */
 #define ngx_mcp_message_member(m, path)                                       \
     ngx_mcp_json_span(&(m)->json, path, (m)->text.data)
