@@ -85,6 +85,12 @@ server {
         mcp_batch    off;
     }
 
+    location = /modern {
+        mcp_endpoint zone=main name=modern;
+        mcp_versions 2026-07-28;
+        mcp_batch    off;
+    }
+
     location = /auth {
         access_log        %%DIR%%/mcp.log mcp;
         auth_request      /_auth;
@@ -196,6 +202,12 @@ for my $off ($t->session(path => '/off', version => '2025-03-26'),
     like($r->{json}{error}{message}, qr/\bmcp_batch\b/, 'with the reason');
     is(scalar $up->asked, 0, 'and nothing is forwarded');
 }
+
+$r = $t->post('/modern', { 'Content-Type' => 'application/json',
+                           Accept => 'application/json, text/event-stream' },
+              '[{"jsonrpc":"2.0","id":1,"method":"ping"}]');
+is($r->{status}, 400, 'no revision with batches: refused');
+like($r->{body}, qr/only revision 2025-03-26 has batches/, 'with the reason');
 
 
 # elements that are none

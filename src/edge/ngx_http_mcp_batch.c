@@ -116,6 +116,13 @@ ngx_http_mcp_batch_scan(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
     ngx_http_mcp_batch_t       *batch;
     ngx_http_core_main_conf_t  *cmcf;
 
+    if (!(ctx->conf->versions & NGX_HTTP_MCP_VERSION(NGX_MCP_2025_03_26))) {
+        ctx->scan_error = "only revision 2025-03-26 has batches, and it is not "
+                          "accepted here (mcp_versions); send one message per "
+                          "request";
+        goto bad;
+    }
+
     if (!ctx->conf->batch) {
         ctx->scan_error = "batches are off here (mcp_batch); send one message "
                           "per request";
