@@ -158,6 +158,8 @@ for (
 for (
     [ $tcp, '' ],
     [ $tcp, 'mcp_deny 1;' ],
+    [ $tcp, 'allow 127.0.0.1;' ],
+    [ "$tcp deny all;", 'allow all;' ],
     [ "$tcp auth_basic x;", 'auth_basic off;' ],
     [ "$tcp auth_request /_auth;", 'auth_request off;' ],
     [ "$file $tcp", '' ],

@@ -78,12 +78,17 @@ ngx_http_mcp_access_module(ngx_conf_t *cf, const char *name)
 }
 
 
-/* the module's configuration is one list of rules for each address family */
+/*
+ * The module's configuration is one list of rules for each address family, and
+ * the last field of a rule tells whether it denies.  Without "deny" all clients
+ * are allowed.
+ */
 
 static ngx_uint_t
 ngx_http_mcp_access_rules(void *conf, void *outer)
 {
-    ngx_uint_t     i, n;
+    u_char        *deny;
+    ngx_uint_t     i, j, n;
     ngx_array_t  **rules, **others;
 
     rules = conf;
@@ -99,8 +104,18 @@ ngx_http_mcp_access_rules(void *conf, void *outer)
 #endif
 
     for (i = 0; i < n; i++) {
-        if (rules[i] && (others == NULL || rules[i] != others[i])) {
-            return 1;
+        if (rules[i] == NULL || (others && rules[i] == others[i])) {
+            continue;
+        }
+
+        deny = (u_char *) rules[i]->elts - sizeof(ngx_uint_t);
+
+        for (j = 0; j < rules[i]->nelts; j++) {
+            deny += rules[i]->size;
+
+            if (*(ngx_uint_t *) deny) {
+                return 1;
+            }
         }
     }
 
