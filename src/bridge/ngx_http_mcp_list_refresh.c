@@ -13,7 +13,15 @@
 
 
 /* ms between two fetches of a list, at least; a shorter hint counts as this */
-#define NGX_HTTP_MCP_LIST_TTL  10000
+#define NGX_HTTP_MCP_LIST_TTL    10000
+
+/*
+ * ms between the fetches of a list that notifications cause, as an upstream may
+ * send one whenever its list is fetched; fetches that were not needed for BURST
+ * ms may follow each other at once
+ */
+#define NGX_HTTP_MCP_LIST_PAUSE  1000
+#define NGX_HTTP_MCP_LIST_BURST  19000
 
 
 typedef struct ngx_http_mcp_list_refresh_s  ngx_http_mcp_list_refresh_t;
@@ -31,6 +39,8 @@ typedef struct {
                                                 had when the fetch began */
     ngx_msec_t                    ttl;       /* ms until the list is to be
                                                 fetched again */
+    ngx_msec_t                    after;     /* ngx_current_msec; a signal
+                                                causes no fetch before */
     ngx_uint_t                    failures;  /* fetches that failed since the
                                                 last one that succeeded */
     ngx_uint_t                    large;     /* the log says already that the
@@ -423,7 +433,8 @@ ngx_http_mcp_list_refresh_work(ngx_http_mcp_list_refresh_t *r)
         f = &r->fetches[i];
 
         if (f->pool == NULL) {
-            rc = ngx_mcp_list_due(zone, r->part, i, &f->signals, &delay);
+            rc = ngx_mcp_list_due(zone, r->part, i, f->after, &f->signals,
+                                  &delay);
 
             if (rc == NGX_OK) {
                 ngx_http_mcp_list_refresh_start(f);
@@ -454,6 +465,8 @@ ngx_http_mcp_list_refresh_start(ngx_http_mcp_fetch_t *f)
                   NGX_MCP_COUNTER_LISTS_REFRESHES, 1);
 
     f->ttl = f->refresh->us->bridge->lists_ttl;
+    f->after = ngx_max(f->after + NGX_HTTP_MCP_LIST_BURST, ngx_current_msec)
+               - NGX_HTTP_MCP_LIST_BURST + NGX_HTTP_MCP_LIST_PAUSE;
 
     f->pool = ngx_create_pool(4096, ngx_cycle->log);
     if (f->pool == NULL) {

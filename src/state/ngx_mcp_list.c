@@ -434,9 +434,9 @@ ngx_mcp_list_part_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t part,
 
 ngx_int_t
 ngx_mcp_list_due(ngx_mcp_zone_t *zone, ngx_mcp_ref_t part, ngx_uint_t kind,
-    uint32_t *signals, ngx_msec_t *delay)
+    ngx_msec_t not_before, uint32_t *signals, ngx_msec_t *delay)
 {
-    uint64_t                  now;
+    uint64_t                  now, due;
     ngx_int_t                 rc;
     ngx_uint_t                cold;
     ngx_mcp_part_sh_t        *p;
@@ -455,17 +455,21 @@ ngx_mcp_list_due(ngx_mcp_zone_t *zone, ngx_mcp_ref_t part, ngx_uint_t kind,
     cold = !k->content
            && !(k->flags & (NGX_MCP_LIST_PASS_THROUGH|NGX_MCP_LIST_ABSENT));
 
+    due = k->due;
+
+    if (!k->failures && (cold || k->signals != k->seen)) {
+        due = ngx_min(due, not_before);
+    }
+
     if (!(k->flags & NGX_MCP_LIST_WANTED)) {
         rc = NGX_DECLINED;
 
-    } else if (now >= k->due
-               || (!k->failures && (cold || k->signals != k->seen)))
-    {
+    } else if (now >= due) {
         *signals = k->signals;
         rc = NGX_OK;
 
     } else {
-        *delay = (ngx_msec_t) (k->due - now);
+        *delay = (ngx_msec_t) (due - now);
         rc = NGX_AGAIN;
     }
 

@@ -225,12 +225,14 @@ ngx_uint_t ngx_mcp_list_signal_session(ngx_mcp_zone_t *zone,
     ngx_uint_t notified);
 
 /*
- * Tells the holder of a part when to fetch it.  NGX_OK: now, and *signals are
- * to be passed on with the result; NGX_AGAIN: after *delay ms; NGX_DECLINED:
- * nobody wants the list; NGX_ERROR: the part is gone.
+ * Tells the holder of a part when to fetch it; a signal does not make it due
+ * before "not_before" (ngx_current_msec).  NGX_OK: now, and *signals are to be
+ * passed on with the result; NGX_AGAIN: after *delay ms; NGX_DECLINED: nobody
+ * wants the list; NGX_ERROR: the part is gone.
  */
 ngx_int_t ngx_mcp_list_due(ngx_mcp_zone_t *zone, ngx_mcp_ref_t part,
-    ngx_uint_t kind, uint32_t *signals, ngx_msec_t *delay);
+    ngx_uint_t kind, ngx_msec_t not_before, uint32_t *signals,
+    ngx_msec_t *delay);
 
 /*
  * Stores a list that was fetched; it is due again after "ttl" ms.  NGX_OK:

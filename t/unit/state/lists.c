@@ -186,6 +186,8 @@ take(ngx_mcp_stream_t *stream)
 }
 
 
+static ngx_msec_t  not_before;
+
 static ngx_int_t
 due(ngx_mcp_ref_t a, uint32_t *signals, ngx_msec_t *delay)
 {
@@ -193,7 +195,7 @@ due(ngx_mcp_ref_t a, uint32_t *signals, ngx_msec_t *delay)
     *delay = 0;
 
     return ngx_mcp_list_due(&zone, env_part(&zone, a, 0), NGX_MCP_LIST_TOOLS,
-                            signals, delay);
+                            not_before, signals, delay);
 }
 
 
@@ -234,6 +236,9 @@ life_tests(void)
        == NGX_MCP_LIST_BIT(NGX_MCP_LIST_TOOLS), "a signal");
     ok(signal_all(a)
        == NGX_MCP_LIST_BIT(NGX_MCP_LIST_TOOLS), "and another");
+    not_before = ngx_current_msec + 10;
+    ok(due(a, &signals, &delay) == NGX_AGAIN && delay == 10, "due later");
+    not_before = 0;
     ok(due(a, &signals, &delay) == NGX_OK && signals == 3, "due once");
     ok(put(a, "[2,1]", 1, 2, signals) == NGX_DONE
        && dirty(a) == 0 && reads(a, "[2,1]"),
@@ -763,7 +768,7 @@ passed_tests(void)
        && found.len == 6 && found.hint.until == now + 50 && found.hint.public,
        "all of it");
     ok(ngx_mcp_list_due(&zone, env_part(&zone, a, 0), NGX_MCP_LIST_TOOLS,
-                        &signals, &delay)
+                        0, &signals, &delay)
        == NGX_DECLINED, "nobody fetches it");
     ok(ngx_mcp_list_dirty(&zone, a, env_part(&zone, a, 0)) == 0
        && keep(a, 0, "[3]", now + 100, 1, n) == NGX_OK
