@@ -1123,7 +1123,7 @@ ngx_http_mcp_legacy_refused(ngx_http_mcp_upstream_request_t *ureq,
 
     status = ureq->x->status;
 
-    if (outcome != NGX_HTTP_MCP_STATUS) {
+    if (outcome != NGX_HTTP_MCP_STATUS && outcome != NGX_HTTP_MCP_OK) {
         return NGX_HTTP_MCP_RETRY;
     }
 
@@ -1137,9 +1137,10 @@ ngx_http_mcp_legacy_refused(ngx_http_mcp_upstream_request_t *ureq,
 
     if (status < NGX_HTTP_INTERNAL_SERVER_ERROR && news) {
         ngx_log_error(NGX_LOG_WARN, ngx_cycle->log, 0,
-                      "mcp upstream \"%V\" answered GET with status %ui; the "
+                      "mcp upstream \"%V\" answered GET with status %ui%s; the "
                       "module asks again; an upstream that offers no stream "
-                      "should answer 405", &ureq->upstream->name, status);
+                      "should answer 405", &ureq->upstream->name, status,
+                      outcome == NGX_HTTP_MCP_OK ? " and no stream" : "");
     }
 
     return status == NGX_HTTP_BAD_REQUEST ? NGX_HTTP_MCP_NO_EVENT

@@ -705,7 +705,11 @@ ngx_http_mcp_reader_message(ngx_http_mcp_upstream_request_t *ureq,
         return;
     }
 
-    ngx_http_mcp_backoff_reset(&reader->backoff);
+    /* the body of a refusal arrives as a message, too */
+
+    if (reader->up) {
+        ngx_http_mcp_backoff_reset(&reader->backoff);
+    }
 
     ngx_str_null(&id);
 
