@@ -30,6 +30,17 @@ my %up = map {
     };
 } keys %json;
 
+# a stream that can not be resumed behind an event
+
+for my $status (400, 410, 412, 416) {
+    $up{"gone$status"} = sub {
+        return [http => $status, {}, '']
+            if defined $_[0]{headers}{'last-event-id'};
+        return ([sse => {}], [event => notification('tools/list_changed'),
+                              id => 'e1'], [tag => 'get'], [hang =>]);
+    };
+}
+
 %up = map { $_ => Mcp::Upstream->new(Mcp::Upstream::mcp(
                       'tools/list' => { tools => [] }, GET => $up{$_})) }
       keys %up;
@@ -52,22 +63,36 @@ sub gets { return $up{$_[0]}->requests(sub { $_[0]{method} eq 'GET' }) }
 
 $clock->pass($t, 1);
 
-my @open = map { my $s = $t->session(path => "/$_"); ($s, $s->open_get) }
-           sort keys %up;
+my %s = map { $_ => $t->session(path => "/$_") } sort keys %up;
+my %get = map { $_ => $s{$_}->open_get } sort keys %up;
 
 for my $name (sort keys %up) {
     wait_for { gets($name) };
+    next unless $name =~ /^gone/;
+
+    wait_for { $up{$name}->held('get') };
+    ok($get{$name}->method('notifications/tools/list_changed'),
+       "$name: an event with an id");
+    $up{$name}->emit('get', [cut =>]);
 }
 
 # attempts after 1, 3, 7 and 15 seconds, and up to a quarter more
 
 $clock->pass($t, 25);
 
-for my $name (sort keys %up) {
+for my $name (grep { /^json/ } sort keys %up) {
     within(scalar gets($name), 3, 6, "$name: the pauses grow");
 }
 
 is(scalar(() = $t->log =~ /"json$_" answered GET /g), 1,
    "$_: the log says so once") for 200, 404;
 
+for my $name (grep { /^gone/ } sort keys %up) {
+    ok((wait_for { $up{$name}->held('get') } 5),
+       "$name: the stream is open again");
+    is((gets($name))[1]{headers}{'last-event-id'}, 'e1',
+       'it was to be resumed first');
+}
+
+$t->allow_log(qr/cut its response/);
 done_testing();

@@ -1112,7 +1112,8 @@ ngx_http_mcp_legacy_end(ngx_http_mcp_upstream_request_t *ureq)
 
 /*
  * An upstream answers 405 if it offers no stream, 409 if it has not noticed
- * yet that the last stream ended, and 400 if it does not know the event id.
+ * yet that the last stream ended, and 400 or the like if it does not know the
+ * event id.
  */
 
 static ngx_uint_t
@@ -1143,8 +1144,8 @@ ngx_http_mcp_legacy_refused(ngx_http_mcp_upstream_request_t *ureq,
                       outcome == NGX_HTTP_MCP_OK ? " and no stream" : "");
     }
 
-    return status == NGX_HTTP_BAD_REQUEST ? NGX_HTTP_MCP_NO_EVENT
-                                          : NGX_HTTP_MCP_RETRY;
+    return ngx_http_mcp_status_no_event(status) ? NGX_HTTP_MCP_NO_EVENT
+                                                : NGX_HTTP_MCP_RETRY;
 }
 
 

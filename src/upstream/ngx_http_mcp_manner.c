@@ -194,16 +194,16 @@ ngx_http_mcp_events_refused(ngx_http_mcp_upstream_request_t *ureq,
         return NGX_HTTP_MCP_RETRY;
     }
 
-    switch (x->status) {
+    return (x->status == NGX_HTTP_CONFLICT
+            || ngx_http_mcp_status_no_event(x->status))
+           ? NGX_HTTP_MCP_NO_EVENT : NGX_HTTP_MCP_RETRY;
+}
 
-    case NGX_HTTP_BAD_REQUEST:
-    case NGX_HTTP_CONFLICT:
-    case 410:
-    case NGX_HTTP_PRECONDITION_FAILED:
-    case NGX_HTTP_RANGE_NOT_SATISFIABLE:
-        return NGX_HTTP_MCP_NO_EVENT;
 
-    default:
-        return NGX_HTTP_MCP_RETRY;
-    }
+ngx_uint_t
+ngx_http_mcp_status_no_event(ngx_uint_t status)
+{
+    return status == NGX_HTTP_BAD_REQUEST || status == 410
+           || status == NGX_HTTP_PRECONDITION_FAILED
+           || status == NGX_HTTP_RANGE_NOT_SATISFIABLE;
 }

@@ -210,6 +210,9 @@ void ngx_http_mcp_manner_keep(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
 ngx_uint_t ngx_http_mcp_updateless(ngx_http_mcp_upstream_t *u,
     ngx_str_t *tenant);
 
+/* whether a GET may be answered so because the last event id is not known */
+ngx_uint_t ngx_http_mcp_status_no_event(ngx_uint_t status);
+
 
 /*
  * Functions for manners.  ..._next() continues the request at its step, and
