@@ -41,6 +41,12 @@ for my $status (400, 410, 412, 416) {
     };
 }
 
+# a stream that ends at once, and says when to come back
+
+$up{polled} = sub {
+    return ([sse => {}], [event => '', id => 'e1', retry => 20000], [end =>]);
+};
+
 %up = map { $_ => Mcp::Upstream->new(Mcp::Upstream::mcp(
                       'tools/list' => { tools => [] }, GET => $up{$_})) }
       keys %up;
@@ -76,9 +82,14 @@ for my $name (sort keys %up) {
     $up{$name}->emit('get', [cut =>]);
 }
 
-# attempts after 1, 3, 7 and 15 seconds, and up to a quarter more
+# 20 seconds, and up to a quarter more
 
-$clock->pass($t, 25);
+$clock->pass($t, 15);
+is(scalar gets('polled'), 1, 'polled: a stream is not opened before "retry:"');
+$clock->pass($t, 11);
+ok((wait_for { gets('polled') == 2 } 5), 'but after it');
+
+# attempts after 1, 3, 7 and 15 seconds, and up to a quarter more
 
 for my $name (grep { /^json/ } sort keys %up) {
     within(scalar gets($name), 3, 6, "$name: the pauses grow");

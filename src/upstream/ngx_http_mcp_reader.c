@@ -990,6 +990,9 @@ ngx_http_mcp_reader_delay(ngx_http_mcp_reader_t *reader)
 
     if (sse && sse->retry != NGX_CONF_UNSET_MSEC) {
         ngx_http_mcp_backoff_base(&reader->backoff, sse->retry);
+
+        reader->backoff.next = ngx_max(reader->backoff.next,
+                                       reader->backoff.base);
     }
 
     if (reader->conflict
