@@ -195,6 +195,9 @@ my @faults = (
     ['a byte order mark without a length' => 200, 'ok', sub {
         ([head => 200, { 'Content-Type' => 'application/json' }],
          [part => "\xef\xbb\xbf" . ok_json($_[0])]) }],
+    ['a byte order mark in parts' => 200, 'ok', sub {
+        ([head => 200, { 'Content-Type' => 'application/json' }],
+         map { [part => $_] } "\xef", "\xbb\xbf", ok_json($_[0])) }],
     ['a byte order mark before much' => 200, 'ok', sub {
         [http => 200, { 'Content-Type' => 'application/json' },
          "\xef\xbb\xbf" . ' ' x 200_000 . ok_json($_[0])] }],

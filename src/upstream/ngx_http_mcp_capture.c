@@ -14,6 +14,11 @@
 #define NGX_HTTP_MCP_CAPTURE_ARRAY  128
 
 
+/* whether a text begins with a byte order mark, which JSON does not have */
+#define ngx_http_mcp_capture_marked(p, len)                                   \
+    ((len) >= 3 && ngx_memcmp(p, "\xef\xbb\xbf", 3) == 0)
+
+
 static ngx_uint_t ngx_http_mcp_capture_feed(ngx_http_mcp_exchange_t *x,
     ngx_http_request_t *r);
 static void ngx_http_mcp_capture_log_type(ngx_http_mcp_exchange_t *x,
@@ -465,11 +470,7 @@ ngx_http_mcp_capture_gather(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
 
     mark = 0;
 
-    if (x->len == 0 && b->last - b->pos >= 3
-        && ngx_memcmp(b->pos, "\xef\xbb\xbf", 3) == 0)
-    {
-        /* skips a byte order mark, which JSON does not have */
-
+    if (x->len == 0 && ngx_http_mcp_capture_marked(b->pos, b->last - b->pos)) {
         mark = 3;
         b->pos += mark;
     }
@@ -862,6 +863,13 @@ static void
 ngx_http_mcp_capture_whole(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
 {
     ngx_mcp_json_t  json;
+
+    /* the mark may have come in several buffers */
+
+    if (ngx_http_mcp_capture_marked(text->data, text->len)) {
+        text->data += 3;
+        text->len -= 3;
+    }
 
     if (x->quotes) {
         ngx_http_mcp_capture_quote(x, text);
