@@ -204,11 +204,38 @@ for my $what ('made', 'restored') {
     ok((wait_for { $up->held('get') }), 'which stands');
 
     $up->clear;
-    $up->set(statuses => [404]) if $what eq 'made';
+
+    if ($what eq 'made') {
+        $up->set(statuses => [404]);
+        $up->set(forget => 1);
+    }
+
     $up->drop;
 }
 
 $s->delete;
+
+
+# 404 to GET alone, as of a server without a route for GET, is no lost session
+
+$s = $t->session(path => '/alone');
+$s->tool('plain');
+my ($sid) = map { $_->{headers}{'mcp-session-id'} || () }
+            $up->calls('tools/call');
+
+$up->clear;
+$up->set(statuses => [404, 404]);
+$get = $s->open_get;
+
+my @gets = $up->wait_requests(sub { $_[0]{method} eq 'GET' }, 3);
+is(scalar @gets, 3, 'a stream is refused with 404 and asked for again');
+is_deeply([grep { $_->{headers}{'mcp-session-id'} ne $sid } @gets], [],
+          'on the same session');
+is(scalar $up->calls('initialize'), 0, 'as the upstream still knows it');
+is_deeply([map { $_->{headers}{'mcp-session-id'} } $up->calls('ping')],
+          [$sid, $sid], 'because it was asked');
+$s->delete;
+wait_for { !$up->held('get') };
 
 
 # streams that stay open behind the answer

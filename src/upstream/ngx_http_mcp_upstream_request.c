@@ -52,6 +52,8 @@ static void ngx_http_mcp_upstream_request_ready(void *data);
 static void ngx_http_mcp_upstream_request_timeout(void *data);
 static ngx_int_t ngx_http_mcp_upstream_request_exchange(
     ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *body);
+static ngx_int_t ngx_http_mcp_upstream_request_ping(
+    ngx_http_mcp_upstream_request_t *ureq);
 static void ngx_http_mcp_upstream_request_header(ngx_http_mcp_exchange_t *x);
 static void ngx_http_mcp_upstream_request_message(ngx_http_mcp_exchange_t *x,
     ngx_str_t *text);
@@ -541,6 +543,58 @@ ngx_http_mcp_upstream_request_exchange(ngx_http_mcp_upstream_request_t *ureq,
 }
 
 
+/*
+ * Asks the upstream whether it has lost the session: the status with which it
+ * answered GET may only say that it has no streams.  NGX_OK or NGX_ERROR.
+ */
+
+static ngx_int_t
+ngx_http_mcp_upstream_request_ping(ngx_http_mcp_upstream_request_t *ureq)
+{
+    ngx_str_t                 params, body;
+    ngx_http_mcp_scope_t     *scope;
+    ngx_http_mcp_exchange_t  *x;
+
+    scope = ngx_pcalloc(ureq->r->pool, sizeof(ngx_http_mcp_scope_t));
+    if (scope == NULL) {
+        return NGX_ERROR;
+    }
+
+    ngx_str_set(&scope->method, "ping");
+    scope->request_id = ngx_http_mcp_own_id;
+
+    ngx_str_null(&params);
+
+    body = ngx_mcp_request_compose(ureq->r->pool, &scope->request_id,
+                                   &scope->method, &params);
+    if (body.data == NULL) {
+        return NGX_ERROR;
+    }
+
+    x = ngx_http_mcp_upstream_exchange(ureq->r, ureq->upstream, scope);
+
+    if (x == NULL
+        || ngx_http_mcp_upstream_body(x, &body) != NGX_OK
+        || (ureq->manner->head && ureq->manner->head(ureq, x) != NGX_OK))
+    {
+        return NGX_ERROR;
+    }
+
+    x->data = ureq;
+    x->client_headers = 1;
+    x->handlers = &ngx_http_mcp_upstream_request_handlers;
+
+    ngx_http_mcp_exchange_limit_time(x, NGX_HTTP_MCP_INITIALIZE_TIME);
+
+    ureq->get = ureq->x;
+    ureq->x = x;
+    ureq->lost = 0;
+    ureq->examined = 0;
+
+    return ngx_http_mcp_exchange_start(x);
+}
+
+
 static void
 ngx_http_mcp_upstream_request_header(ngx_http_mcp_exchange_t *x)
 {
@@ -570,7 +624,7 @@ ngx_http_mcp_upstream_request_header(ngx_http_mcp_exchange_t *x)
         return;
     }
 
-    if (ureq->stream_opened && !ureq->manner->filters
+    if (ureq->stream_opened && !ureq->manner->filters && ureq->get == NULL
         && x->status < NGX_HTTP_SPECIAL_RESPONSE
         && (x->body == NGX_HTTP_MCP_BODY_SSE
             || x->body == NGX_HTTP_MCP_BODY_LINES))
@@ -613,7 +667,7 @@ ngx_http_mcp_upstream_request_message(ngx_http_mcp_exchange_t *x,
                      || ngx_http_mcp_upstream_request_forgot(ureq, text);
     }
 
-    if (ureq->lost) {
+    if (ureq->lost || ureq->get) {
         ngx_http_mcp_exchange_answered(x);
         return;
     }
@@ -715,7 +769,15 @@ ngx_http_mcp_upstream_request_done(ngx_http_mcp_exchange_t *x,
         return;
     }
 
+    if (ureq->lost && !ureq->newer && !ureq->existing && !ureq->healed
+        && ureq->get_stream && x->method == NGX_HTTP_GET
+        && ngx_http_mcp_upstream_request_ping(ureq) == NGX_OK)
+    {
+        return;
+    }
+
     if (ngx_http_mcp_upstream_request_heal(ureq)) {
+        ureq->get = NULL;
         ngx_http_mcp_upstream_request_next(ureq);
         return;
     }
@@ -723,6 +785,16 @@ ngx_http_mcp_upstream_request_done(ngx_http_mcp_exchange_t *x,
     if (outcome == NGX_HTTP_MCP_UNREACHABLE && ureq->manner->probe) {
         ngx_http_mcp_profile_away(ureq->upstream, &ureq->tenant,
                                   ureq->r->pool);
+    }
+
+    if (ureq->get) {
+
+        /* nothing says that the session is lost: the GET was refused */
+
+        ureq->x = ureq->get;
+        ureq->get = NULL;
+
+        outcome = NGX_HTTP_MCP_STATUS;
     }
 
     if (ureq->manner->done

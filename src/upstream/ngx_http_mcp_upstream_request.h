@@ -208,6 +208,10 @@ struct ngx_http_mcp_upstream_request_s {
                                                      was sent */
     ngx_http_mcp_waiter_t             waiter;
     ngx_event_t                       event;
+    ngx_http_mcp_exchange_t          *get;        /* exchange of the GET that
+                                                     was refused, while a ping
+                                                     asks for the session; or
+                                                     NULL */
     ngx_str_t                         room;       /* memory in r->pool for the
                                                      message whose id or token
                                                      was replaced last */
