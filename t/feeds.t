@@ -296,14 +296,19 @@ is(data($g{acme}->method('notifications/message')), 'then 2', 'it goes on');
 
 heard();
 
+my $invalid = $t->status->{events}{dropped_invalid};
 my $large = '{"kind":"x","pad":"' . 'x' x 4000 . '"}';
 
 $f->say('/lines', $_) for 'no JSON', 'no JSON', '[1]', '[2]', $large;
 $f->say('/crlf', $_) for $large, 'no JSON';
 $f->say($_, { kind => 'good', n => 1 }) for qw(/lines /crlf);
 $heard = heard(qw(/lines /crlf));
-is_deeply([ map { data($_) } @{ $heard->{acme} } ], [ 'good 1', 'good 1' ],
+my @gaps = grep { ($_->{event} || '') eq 'lagged' } @{ $heard->{acme} };
+is_deeply([ grep { defined } map { data($_) } @{ $heard->{acme} } ],
+          [ 'good 1', 'good 1' ],
           'bad events are dropped, the rest goes on');
+ok(scalar @gaps, 'those over the limit are a gap');
+is($t->status->{events}{dropped_invalid} - $invalid, 7, 'all are counted');
 is(scalar(() = $t->log =~ m{\[error\].* feed "/_lines" .* dropped: }g), 2,
    'one line for each kind');
 is(scalar(() = $t->log =~ /event is ignored/g), 2, 'and for those too large');

@@ -18,6 +18,7 @@ my $t = Mcp::Test->new(vars => { UP => $up->port }, conf => <<'EOF');
 mcp_zone zone=main:8m;
 mcp_drain_time 200ms;
 mcp_stream_retry 10ms;
+mcp_message_limit 100k;
 
 server {
     %%LISTEN%%
@@ -38,7 +39,7 @@ server {
 EOF
 
 $t->allow_log(qr/cut its response/, qr/prematurely closed/, qr/refused/i,
-              qr/could not be reached/);
+              qr/could not be reached/, qr/mcp_message_limit/);
 
 my %s = map { $_ => $t->session } qw(bare ids);
 my @all = map { "$_/list_changed" } qw(prompts resources tools);
@@ -77,6 +78,22 @@ cut('ids');
 gap('ids', 'an id that the upstream does not know any more');
 $up->set(unknown => '');
 
+
+# an event over the limit is left out, and the stream goes on behind it
+
+for my $who (sort keys %s) {
+    my $n = listening($who)->{n};
+
+    say_it($who, 'x' x 200_000, $who eq 'ids' ? 'id-large' : ());
+    say_it($who, 'small', $who eq 'ids' ? 'id-small' : ());
+    heard($who, 'lagged', @all, $updated, 'log small', "$who: it is a gap");
+    is(listening($who)->{n}, $n, 'the same stream');
+}
+
+say_it('ids', 'x' x 200_000, 'id-large');
+gap('ids', 'another one');
+cut('ids');
+is(listening('ids')->{last}, 'id-large', 'it is not asked for again');
 
 # a reload
 

@@ -135,7 +135,7 @@ ngx_http_mcp_capture_header(ngx_http_mcp_exchange_t *x, ngx_http_request_t *r)
         x->mode = NGX_HTTP_MCP_PARSE;
 
         ngx_mcp_sse_init(x->sse, x->limit, r->connection->log);
-        x->sse->skip = x->feed;
+        x->sse->skip = x->skips;
 
         ngx_http_mcp_capture_open(x);
 
@@ -780,6 +780,10 @@ ngx_http_mcp_capture_skipped(ngx_http_mcp_exchange_t *x, ngx_uint_t skipped)
                       "mcp upstream \"%V\" sent an event over the limit of "
                       "%uz bytes; the event is ignored, raise "
                       "\"mcp_message_limit\"", &x->name, x->limit);
+
+        if (x->handlers->skipped) {
+            x->handlers->skipped(x, skipped);
+        }
     }
 }
 

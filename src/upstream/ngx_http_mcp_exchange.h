@@ -87,6 +87,9 @@ typedef struct {
     ngx_int_t             (*piece)(ngx_http_mcp_exchange_t *x, ngx_chain_t *in,
                                 ngx_uint_t last);
 
+    /* n events of x->skips were left out; may be NULL */
+    void                  (*skipped)(ngx_http_mcp_exchange_t *x, ngx_uint_t n);
+
     /* the exchange has ended; called exactly once, unless r is freed first */
     void                  (*done)(ngx_http_mcp_exchange_t *x,
                                 ngx_http_mcp_outcome_e outcome);
@@ -178,9 +181,12 @@ struct ngx_http_mcp_exchange_s {
     unsigned                           quotes:1;    /* the beginning of any
                                                        body is kept in quote */
 
+    /* an event of a stream that is over the limit is left out */
+    unsigned                           skips:1;
+
     /*
-     * A GET of a stream of events, SSE or lines.  An event over the limit is
-     * left out; a response that is not a stream ends the exchange.
+     * A GET of a stream of events, SSE or lines; a response that is not a
+     * stream ends the exchange.
      */
     unsigned                           feed:1;
 

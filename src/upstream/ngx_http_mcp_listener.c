@@ -43,6 +43,8 @@ static void ngx_http_mcp_listener_disconnected(ngx_http_mcp_reader_t *reader);
 static void ngx_http_mcp_listener_event(ngx_http_mcp_reader_t *reader,
     ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text,
     ngx_mcp_consume_t *consume);
+static void ngx_http_mcp_listener_gap(ngx_http_mcp_reader_t *reader,
+    const char *why);
 static ngx_uint_t ngx_http_mcp_listener_ignored(ngx_http_mcp_reader_t *reader,
     ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text, ngx_str_t *id);
 static ngx_uint_t ngx_http_mcp_listener_stale(ngx_http_mcp_reader_t *reader);
@@ -58,6 +60,7 @@ ngx_http_mcp_reader_kind_t  ngx_http_mcp_listener_readers = {
     .request = ngx_http_mcp_listener_request,
     .opened = ngx_http_mcp_listener_opened,
     .event = ngx_http_mcp_listener_event,
+    .gap = ngx_http_mcp_listener_gap,
     .disconnected = ngx_http_mcp_listener_disconnected,
     .stopped = ngx_http_mcp_listener_stopped,
     .ended = ngx_http_mcp_listener_ended
@@ -330,6 +333,25 @@ ngx_http_mcp_listener_event(ngx_http_mcp_reader_t *reader,
 
     if (pool) {
         ngx_destroy_pool(pool);
+    }
+}
+
+
+static void
+ngx_http_mcp_listener_gap(ngx_http_mcp_reader_t *reader, const char *why)
+{
+    ngx_http_mcp_listener_t  *listener;
+
+    listener = reader->data;
+
+    if (ngx_mcp_upstream_session_stream_opened(reader->upstream->zone,
+                                               listener->us, reader->serial, 0))
+    {
+        ngx_log_error(NGX_LOG_INFO, ngx_cycle->log, 0,
+                      "mcp upstream \"%V\" has a gap: %s; the client of "
+                      "session %V is notified to resync",
+                      &reader->upstream->name, why,
+                      &reader->audience.session);
     }
 }
 

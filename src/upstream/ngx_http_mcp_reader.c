@@ -67,6 +67,8 @@ static ngx_int_t ngx_http_mcp_reader_connected(ngx_http_mcp_reader_t *reader,
     ngx_uint_t *gap);
 static void ngx_http_mcp_reader_message(ngx_http_mcp_upstream_request_t *ureq,
     ngx_str_t *text);
+static void ngx_http_mcp_reader_skipped(ngx_http_mcp_upstream_request_t *ureq,
+    ngx_uint_t n);
 static void ngx_http_mcp_reader_done(ngx_http_mcp_upstream_request_t *ureq,
     ngx_http_mcp_outcome_e outcome);
 static ngx_uint_t ngx_http_mcp_reader_refused(ngx_http_mcp_reader_t *reader,
@@ -365,6 +367,7 @@ ngx_http_mcp_reader_attempt(ngx_http_mcp_reader_t *reader,
     ureq->stream_opened = ngx_http_mcp_reader_opened;
     ureq->filter = reader->kind->filter ? ngx_http_mcp_reader_filter : NULL;
     ureq->message = ngx_http_mcp_reader_message;
+    ureq->skipped = ngx_http_mcp_reader_skipped;
     ureq->done = ngx_http_mcp_reader_done;
     ureq->destroyed = ngx_http_mcp_reader_destroyed;
     ureq->data = reader;
@@ -784,6 +787,23 @@ ngx_http_mcp_reader_message(ngx_http_mcp_upstream_request_t *ureq,
 
 
 static void
+ngx_http_mcp_reader_skipped(ngx_http_mcp_upstream_request_t *ureq, ngx_uint_t n)
+{
+    ngx_http_mcp_reader_t  *reader;
+
+    reader = ureq->data;
+
+    if (reader->lease_lost) {
+        return;
+    }
+
+    ngx_mcp_count(reader->upstream->zone, NGX_MCP_COUNTER_EVENTS_INVALID, n);
+
+    reader->kind->gap(reader, "an event exceeded the limit");
+}
+
+
+static void
 ngx_http_mcp_reader_done(ngx_http_mcp_upstream_request_t *ureq,
     ngx_http_mcp_outcome_e outcome)
 {
@@ -822,7 +842,7 @@ ngx_http_mcp_reader_done(ngx_http_mcp_upstream_request_t *ureq,
     sse = ngx_http_mcp_reader_sse(reader);
 
     if (sse && sse->id.len && ureq == reader->ureq
-        && outcome == NGX_HTTP_MCP_BAD && kind->gap)
+        && outcome == NGX_HTTP_MCP_BAD)
     {
 
         /* the next stream begins behind the event that could not be read */

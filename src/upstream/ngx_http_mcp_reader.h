@@ -141,7 +141,7 @@ struct ngx_http_mcp_reader_kind_s {
                                 ngx_str_t *text,
                                 ngx_mcp_consume_t *consume);
 
-    /* events were lost; why: a text for the log */
+    /* events were lost; why: a text for the log.  Must not be NULL. */
     void                    (*gap)(ngx_http_mcp_reader_t *reader,
                                 const char *why);
 

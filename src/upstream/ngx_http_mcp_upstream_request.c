@@ -64,6 +64,8 @@ static ngx_uint_t ngx_http_mcp_upstream_request_forgot(
 static ngx_uint_t ngx_http_mcp_upstream_request_no_id(ngx_mcp_json_t *json);
 static ngx_int_t ngx_http_mcp_upstream_request_piece(ngx_http_mcp_exchange_t *x,
     ngx_chain_t *in, ngx_uint_t last);
+static void ngx_http_mcp_upstream_request_skipped(ngx_http_mcp_exchange_t *x,
+    ngx_uint_t n);
 static void ngx_http_mcp_upstream_request_done(ngx_http_mcp_exchange_t *x,
     ngx_http_mcp_outcome_e outcome);
 static ngx_uint_t ngx_http_mcp_upstream_request_heal(
@@ -80,6 +82,7 @@ static ngx_http_mcp_exchange_handlers_t
     ngx_http_mcp_upstream_request_handlers = {
     .header = ngx_http_mcp_upstream_request_header,
     .message = ngx_http_mcp_upstream_request_message,
+    .skipped = ngx_http_mcp_upstream_request_skipped,
     .done = ngx_http_mcp_upstream_request_done
 };
 
@@ -530,6 +533,7 @@ ngx_http_mcp_upstream_request_exchange(ngx_http_mcp_upstream_request_t *ureq,
     if (ureq->get_stream) {
         x->timeout = 0;
         x->total = 0;
+        x->skips = 1;
 
         if (ureq->before_open) {
             ureq->before_open(ureq);
@@ -748,6 +752,19 @@ ngx_http_mcp_upstream_request_gathered(ngx_http_mcp_upstream_request_t *ureq,
     return (ureq->manner->message == NULL
             || ureq->manner->message(ureq, text) == NGX_OK)
            ? NGX_OK : NGX_ERROR;
+}
+
+
+static void
+ngx_http_mcp_upstream_request_skipped(ngx_http_mcp_exchange_t *x, ngx_uint_t n)
+{
+    ngx_http_mcp_upstream_request_t  *ureq;
+
+    ureq = x->data;
+
+    if (!ureq->closed && ureq->skipped) {
+        ureq->skipped(ureq, n);
+    }
 }
 
 

@@ -142,12 +142,13 @@ struct ngx_http_mcp_upstream_request_s {
 
     /*
      * Handlers of the exchange that sends the message, as those of
-     * ngx_http_mcp_exchange.h; message and piece may be NULL.
+     * ngx_http_mcp_exchange.h; message, piece and skipped may be NULL.
      */
     void      (*message)(ngx_http_mcp_upstream_request_t *ureq,
                   ngx_str_t *text);
     ngx_int_t (*piece)(ngx_http_mcp_upstream_request_t *ureq,
                   ngx_chain_t *in, ngx_uint_t last);
+    void      (*skipped)(ngx_http_mcp_upstream_request_t *ureq, ngx_uint_t n);
     void      (*done)(ngx_http_mcp_upstream_request_t *ureq,
                   ngx_http_mcp_outcome_e outcome);
 
