@@ -52,6 +52,9 @@ my $up = Mcp::Upstream->new(Mcp::Upstream::mcp(@answers,
         my $status = shift @{ $Mcp::Upstream::V{statuses} || [] };
 
         return [http => $status, {}, ''] if $status;
+        return [http => 401, {}, '']
+            if $Mcp::Upstream::V{token} && $Mcp::Upstream::V{token}
+                                      ne ($r->{headers}{authorization} || '');
         return ([sse => {}], [tag => 'get'], [hang =>]);
     },
 ));
@@ -167,7 +170,7 @@ for my $path ('/alone', '/mcp') {
 
     # it ends, and is refused for a while
 
-    $up->set(statuses => [404, 404, 401]);
+    $up->set(statuses => [404, 404, 402]);
     $up->drop;
     my @gets = $up->wait_requests(sub { $_[0]{method} eq 'GET' }, $asked + 4,
                                   60);
@@ -236,6 +239,34 @@ is_deeply([map { $_->{headers}{'mcp-session-id'} } $up->calls('ping')],
           [$sid, $sid], 'because it was asked');
 $s->delete;
 wait_for { !$up->held('get') };
+
+
+# credentials that expire: the client is asked for those that it has now
+
+$s = $t->session(path => '/alone', headers => { Authorization => 'old' });
+$s->tool('plain');
+$get = $s->open_get;
+ok((wait_for { $up->held('get') }), 'a stream with credentials');
+
+$up->set(token => 'new');
+$up->drop;
+ok($get->eof, 'they expire: the stream of the client is closed');
+
+$s->{headers}{Authorization} = 'new';
+$get = $s->open_get;
+ok((wait_for { $up->held('get') }), 'with the next ones it stands again');
+$s->delete;
+wait_for { !$up->held('get') };
+
+$s = $t->session(path => '/alone', headers => { Authorization => 'old' });
+$s->tool('plain');
+$up->clear;
+$get = $s->open_get;
+$up->wait_requests(sub { $_[0]{method} eq 'GET' }, 2);
+$get->pump(0);
+ok(!$get->ended, 'with wrong ones it is not closed again and again');
+$s->delete;
+$up->set(token => '');
 
 
 # streams that stay open behind the answer

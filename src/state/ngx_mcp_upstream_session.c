@@ -37,6 +37,8 @@ static void ngx_mcp_upstream_session_tried_locked(ngx_mcp_zone_t *zone,
 static ngx_uint_t ngx_mcp_upstream_session_matters_locked(
     ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
     ngx_mcp_upstream_session_sh_t *us);
+static void ngx_mcp_upstream_session_leave_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_session_sh_t *s);
 static void ngx_mcp_upstream_session_close_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s, uint64_t epoch);
 static ngx_int_t ngx_mcp_shared_admit_locked(ngx_mcp_zone_t *zone,
@@ -747,6 +749,25 @@ ngx_mcp_upstream_session_stream_absent(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref)
 }
 
 
+void
+ngx_mcp_upstream_session_stream_refused(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref)
+{
+    ngx_mcp_session_sh_t           *s;
+    ngx_mcp_upstream_session_sh_t  *us;
+
+    ngx_mcp_zone_lock(zone);
+
+    us = ngx_mcp_upstream_session_streamed_locked(zone, ref);
+    s = us ? ngx_mcp_session_locked(zone, us->rec.owner) : NULL;
+
+    if (s) {
+        ngx_mcp_upstream_session_leave_locked(zone, s);
+    }
+
+    ngx_mcp_zone_unlock(zone);
+}
+
+
 /* returns the upstream session if this worker holds its stream, else NULL */
 
 static ngx_mcp_upstream_session_sh_t *
@@ -1020,10 +1041,7 @@ ngx_mcp_upstream_session_lost_locked(ngx_mcp_zone_t *zone,
     s = ngx_mcp_record(zone, us->rec.owner, NGX_MCP_SESSION);
 
     if (s) {
-        ngx_mcp_upstream_session_close_locked(zone, s, 0);
-
-        ngx_mcp_touch(zone, s);
-        s->subscriber.active_stream = 0;
+        ngx_mcp_upstream_session_leave_locked(zone, s);
     }
 
     ngx_mcp_touch(zone, us);
@@ -1032,6 +1050,19 @@ ngx_mcp_upstream_session_lost_locked(ngx_mcp_zone_t *zone,
 
     ngx_mcp_upstream_session_tried_locked(zone, us,
                                           NGX_MCP_UPSTREAM_STREAM_TRIED);
+}
+
+
+/* closes all general streams of the session */
+
+static void
+ngx_mcp_upstream_session_leave_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_session_sh_t *s)
+{
+    ngx_mcp_upstream_session_close_locked(zone, s, 0);
+
+    ngx_mcp_touch(zone, s);
+    s->subscriber.active_stream = 0;
 }
 
 

@@ -153,6 +153,13 @@ void ngx_mcp_upstream_session_stream_release(ngx_mcp_zone_t *zone,
 ngx_int_t ngx_mcp_upstream_session_stream_await(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t ref, ngx_mcp_ref_t call);
 
+/*
+ * The upstream refuses the credentials of the client's GET: closes the client's
+ * general streams, so that the client opens one with those that it has now.
+ */
+void ngx_mcp_upstream_session_stream_refused(ngx_mcp_zone_t *zone,
+    ngx_mcp_ref_t ref);
+
 /* notes that the upstream offers no GET stream: it is not asked for again */
 void ngx_mcp_upstream_session_stream_absent(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t ref);

@@ -25,6 +25,8 @@ typedef struct {
     ngx_http_headers_in_t     headers_in;
     ngx_mcp_ref_t             us;           /* upstream session */
     ngx_event_t               grace;
+    ngx_msec_t                started;      /* time at which the reader was
+                                               made */
     ngx_uint_t                serial;       /* serial of the upstream session
                                                whose stream was read last */
     unsigned                  ids:1;        /* events have had ids */
@@ -34,6 +36,8 @@ typedef struct {
 
 static ngx_uint_t ngx_http_mcp_listener_wanted(ngx_http_mcp_reader_t *reader);
 static ngx_uint_t ngx_http_mcp_listener_absent(
+    ngx_http_mcp_reader_t *reader);
+static ngx_uint_t ngx_http_mcp_listener_unauthorized(
     ngx_http_mcp_reader_t *reader);
 static ngx_int_t ngx_http_mcp_listener_request(ngx_http_mcp_reader_t *reader,
     ngx_http_mcp_upstream_request_t *ureq);
@@ -116,6 +120,7 @@ ngx_http_mcp_listener_start(ngx_http_mcp_upstream_t *u,
     }
 
     listener->us = us;
+    listener->started = ngx_current_msec;
     listener->caller.session = caller->session;
     listener->caller.revision = caller->revision;
     listener->exclusive = exclusive ? 1 : 0;
@@ -153,7 +158,9 @@ ngx_http_mcp_listener_wanted(ngx_http_mcp_reader_t *reader)
     u = reader->upstream;
     zone = u->zone;
 
-    if (ngx_http_mcp_listener_absent(reader)) {
+    if (ngx_http_mcp_listener_absent(reader)
+        || ngx_http_mcp_listener_unauthorized(reader))
+    {
         return 0;
     }
 
@@ -203,6 +210,29 @@ ngx_http_mcp_listener_absent(ngx_http_mcp_reader_t *reader)
            && status >= NGX_HTTP_BAD_REQUEST
            && status < NGX_HTTP_INTERNAL_SERVER_ERROR
            && status != NGX_HTTP_CONFLICT;
+}
+
+
+/*
+ * Whether the upstream refuses the credentials of the client's GET, which may
+ * have expired.  The client may come back with the same ones, so this counts
+ * after a stream was open, and else only after a while.
+ */
+
+static ngx_uint_t
+ngx_http_mcp_listener_unauthorized(ngx_http_mcp_reader_t *reader)
+{
+    ngx_uint_t                status;
+    ngx_http_mcp_listener_t  *listener;
+
+    listener = reader->data;
+    status = ngx_http_mcp_reader_status(reader);
+
+    return !listener->exclusive && !reader->up
+           && (status == NGX_HTTP_UNAUTHORIZED || status == NGX_HTTP_FORBIDDEN)
+           && (listener->serial
+               || ngx_current_msec - listener->started
+                  >= NGX_HTTP_MCP_BACKOFF_MAX);
 }
 
 
@@ -496,6 +526,17 @@ ngx_http_mcp_listener_stopped(ngx_http_mcp_reader_t *reader)
     if (ngx_http_mcp_listener_absent(reader)) {
         ngx_mcp_upstream_session_stream_absent(reader->upstream->zone,
                                                listener->us);
+    }
+
+    if (ngx_http_mcp_listener_unauthorized(reader)) {
+        ngx_log_error(NGX_LOG_INFO, ngx_cycle->log, 0,
+                      "mcp upstream \"%V\" refuses the credentials of the GET "
+                      "of session %V; the module closes the client's stream, "
+                      "so that the client opens a new one",
+                      &reader->upstream->name, &reader->audience.session);
+
+        ngx_mcp_upstream_session_stream_refused(reader->upstream->zone,
+                                                listener->us);
     }
 
     ngx_http_mcp_reader_end(reader, NGX_HTTP_MCP_READER_DROPPED);
