@@ -233,7 +233,10 @@ for my $how ('while it fetches', 'while nothing happens') {
 # the patience of a request has an end
 
 $up->set(hold => 'patience');
+my $bytes = $t->status->{zone}{bytes}{lists};
 $t->reload(conf => $conf =~ s/name=slow/name=patience/r);
+ok((wait_for { $t->status->{zone}{bytes}{lists} < $bytes }),
+   'the lists of an endpoint that is removed are dropped');
 $slow = $t->session(path => '/slow', headers => { 'X-Client' => 1 },
                     accept => 'application/json');
 $mark = $up->count;

@@ -195,6 +195,47 @@ ngx_http_mcp_list_refresh_prepare(ngx_http_mcp_bridge_t *bridge)
 
 
 void
+ngx_http_mcp_list_refresh_clean(ngx_mcp_zone_t *zone)
+{
+    ngx_uint_t                i;
+    ngx_pool_t               *pool;
+    ngx_array_t              *all;
+    ngx_mcp_audience_t        names;
+    ngx_http_mcp_bridge_t   **bridges;
+    ngx_mcp_audience_walk_t   walk;
+
+    pool = ngx_create_pool(1024, ngx_cycle->log);
+    if (pool == NULL) {
+        return;
+    }
+
+    all = zone->ctx[NGX_MCP_CTX_BRIDGES];
+    bridges = all->elts;
+
+    ngx_memzero(&walk, sizeof(ngx_mcp_audience_walk_t));
+
+    while (ngx_mcp_audience_next(zone, &walk, pool, &names) == NGX_OK) {
+
+        for (i = 0; i < all->nelts; i++) {
+            if (bridges[i]->zone == zone
+                && ngx_mcp_equal(&bridges[i]->endpoint, &names.endpoint))
+            {
+                break;
+            }
+        }
+
+        if (i == all->nelts) {
+            ngx_mcp_audience_drop(zone, walk.ref, 1);
+        }
+
+        ngx_reset_pool(pool);
+    }
+
+    ngx_destroy_pool(pool);
+}
+
+
+void
 ngx_http_mcp_list_refresh_doorbell(ngx_mcp_zone_t *zone, uint64_t keys)
 {
     ngx_queue_t                  *q, *next, *refreshes;

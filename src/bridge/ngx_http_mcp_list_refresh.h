@@ -35,5 +35,11 @@ void ngx_http_mcp_list_refresh_doorbell(ngx_mcp_zone_t *zone, uint64_t keys);
  */
 void ngx_http_mcp_list_refresh_prepare(ngx_http_mcp_bridge_t *bridge);
 
+/*
+ * Drops the lists of endpoints that the configuration of the worker, which
+ * starts, does not have.
+ */
+void ngx_http_mcp_list_refresh_clean(ngx_mcp_zone_t *zone);
+
 
 #endif /* _NGX_HTTP_MCP_LIST_REFRESH_H_INCLUDED_ */

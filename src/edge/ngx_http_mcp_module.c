@@ -164,6 +164,10 @@ ngx_http_mcp_init_process(ngx_cycle_t *cycle)
         ngx_http_mcp_feed_init(&zones[i]->zone, &mmcf->bridges);
     }
 
+    for (i = 0; i < mmcf->zones.nelts; i++) {
+        ngx_http_mcp_list_refresh_clean(&zones[i]->zone);
+    }
+
     bridges = mmcf->bridges.elts;
 
     for (i = 0; i < mmcf->bridges.nelts; i++) {
