@@ -463,7 +463,7 @@ ngx_mcp_upstream_session_level(ngx_mcp_zone_t *zone,
 
 void
 ngx_mcp_upstream_session_level_refused(ngx_mcp_zone_t *zone,
-    ngx_mcp_upstream_session_t *out, ngx_uint_t level)
+    ngx_mcp_upstream_session_t *out, ngx_uint_t level, ngx_uint_t never)
 {
     ngx_mcp_upstream_session_sh_t  *us;
 
@@ -472,10 +472,16 @@ ngx_mcp_upstream_session_level_refused(ngx_mcp_zone_t *zone,
     us = ngx_mcp_upstream_session_locked(zone, out->ref);
 
     if (us && us->state == NGX_MCP_UPSTREAM_SESSION_MADE
-        && us->serial == out->serial && us->wanted == level)
+        && us->serial == out->serial)
     {
         ngx_mcp_touch(zone, us);
-        us->wanted = us->level;
+
+        if (never) {
+            us->level = NGX_MCP_LEVEL_DEBUG;
+
+        } else if (us->wanted == level) {
+            us->wanted = us->level;
+        }
     }
 
     ngx_mcp_zone_unlock(zone);

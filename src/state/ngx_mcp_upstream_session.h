@@ -114,9 +114,12 @@ ngx_int_t ngx_mcp_upstream_session_made(ngx_mcp_zone_t *zone,
 ngx_int_t ngx_mcp_upstream_session_level(ngx_mcp_zone_t *zone,
     ngx_mcp_upstream_session_t *us, ngx_uint_t set, ngx_uint_t *level);
 
-/* the upstream did not set a level that the function above told to send */
+/*
+ * The upstream did not set a level that the function above told to send.
+ * never: it is asked for no other one, as if the lowest level was set.
+ */
 void ngx_mcp_upstream_session_level_refused(ngx_mcp_zone_t *zone,
-    ngx_mcp_upstream_session_t *us, ngx_uint_t level);
+    ngx_mcp_upstream_session_t *us, ngx_uint_t level, ngx_uint_t never);
 
 /*
  * Ends a handshake that has failed: wakes all that wait for the upstream

@@ -505,31 +505,21 @@ static ngx_int_t
 ngx_http_mcp_legacy_level_done(ngx_http_mcp_upstream_request_t *ureq,
     ngx_http_mcp_outcome_e outcome)
 {
-    ngx_uint_t                 level;
-    ngx_mcp_zone_t            *zone;
+    ngx_uint_t                 never;
     ngx_http_mcp_handshake_t  *o;
 
     o = ureq->handshake;
-    zone = ureq->upstream->zone;
 
     if (o->accepted) {
         return ngx_http_mcp_legacy_set_level(ureq, o->level);
     }
 
-    if (o->levelless || outcome == NGX_HTTP_MCP_TIMEOUT) {
+    /* no request asks, and maybe waits, in vain again */
 
-        /*
-         * As if the lowest level was set, so that no request asks, and maybe
-         * waits, in vain again.
-         */
+    never = (o->levelless || outcome == NGX_HTTP_MCP_TIMEOUT);
 
-        level = NGX_MCP_LEVEL_DEBUG;
-
-        (void) ngx_mcp_upstream_session_level(zone, ureq->us, level, &level);
-
-    } else {
-        ngx_mcp_upstream_session_level_refused(zone, ureq->us, o->level);
-    }
+    ngx_mcp_upstream_session_level_refused(ureq->upstream->zone, ureq->us,
+                                           o->level, never);
 
     ureq->level_refused = 1;
     ureq->handshake = NULL;

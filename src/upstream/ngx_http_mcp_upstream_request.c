@@ -560,12 +560,15 @@ ngx_http_mcp_upstream_request_ping(ngx_http_mcp_upstream_request_t *ureq)
     ngx_http_mcp_exchange_t  *x;
 
     scope = ngx_pcalloc(ureq->r->pool, sizeof(ngx_http_mcp_scope_t));
-    if (scope == NULL) {
+
+    if (scope == NULL
+        || ngx_http_mcp_own_id_make(ureq->r->pool, &scope->request_id)
+           != NGX_OK)
+    {
         return NGX_ERROR;
     }
 
     ngx_str_set(&scope->method, "ping");
-    scope->request_id = ngx_http_mcp_own_id;
 
     ngx_str_null(&params);
 
