@@ -199,6 +199,8 @@ is(meta('example/other')->{"${KEY}protocolVersion"}, '2026-07-28',
 $s->call('resources/read', { uri => 'x:/ä "b"' });
 like(seen('resources/read')->{headers}{'mcp-name'}, qr/^=\?base64\?/,
      'a URI that is no header is encoded');
+$s->call('tasks/get', { taskId => 't-1' });
+is(seen('tasks/get')->{headers}{'mcp-name'}, 't-1', 'the id of a task');
 $s->tool('=?base64?eA==?=');
 is(seen('tools/call')->{json}{params}{name}, '=?base64?eA==?=',
    'and a name that looks so');

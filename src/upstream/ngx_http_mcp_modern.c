@@ -707,16 +707,15 @@ ngx_http_mcp_modern_headers(ngx_http_mcp_upstream_request_t *ureq,
     ngx_http_mcp_exchange_t *x, ngx_mcp_json_t *json)
 {
     ngx_int_t                   rc;
-    ngx_str_t                   raw, value;
-    ngx_mcp_path_e              path;
+    ngx_str_t                   raw, params, value, *method;
     ngx_http_mcp_modern_own_t  *own;
 
     own = ureq->own;
+    method = &ureq->scope.method;
 
     x->protocol_version = *ngx_mcp_revision_name(NGX_MCP_2026_07_28);
 
-    if (ngx_http_mcp_modern_header(x, &ngx_http_mcp_modern_method,
-                                   &ureq->scope.method)
+    if (ngx_http_mcp_modern_header(x, &ngx_http_mcp_modern_method, method)
         != NGX_OK)
     {
         return NGX_ERROR;
@@ -726,18 +725,27 @@ ngx_http_mcp_modern_headers(ngx_http_mcp_upstream_request_t *ureq,
 
     case NGX_MCP_METHOD_TOOLS_CALL:
     case NGX_MCP_METHOD_PROMPTS_GET:
-        path = NGX_MCP_PATH_NAME;
+        raw = ngx_mcp_json_span(json, NGX_MCP_PATH_NAME, ureq->body.data);
         break;
 
     case NGX_MCP_METHOD_RESOURCES_READ:
-        path = NGX_MCP_PATH_URI;
+        raw = ngx_mcp_json_span(json, NGX_MCP_PATH_URI, ureq->body.data);
         break;
 
     default:
-        return NGX_OK;
+
+        /* the extension io.modelcontextprotocol/tasks */
+
+        if (method->len < sizeof("tasks/") - 1
+            || ngx_strncmp(method->data, "tasks/", sizeof("tasks/") - 1) != 0)
+        {
+            return NGX_OK;
+        }
+
+        params = ngx_mcp_json_span(json, NGX_MCP_PATH_PARAMS, ureq->body.data);
+        raw = ngx_mcp_json_get(&params, "taskId");
     }
 
-    raw = ngx_mcp_json_span(json, path, ureq->body.data);
     rc = ngx_mcp_json_text(x->r->pool, &raw, &value);
 
     if (rc != NGX_OK) {
