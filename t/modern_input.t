@@ -270,10 +270,10 @@ $stream = $s->stream('tools/call', { name => 'think+ask' },
 my %open = map { $_->{json}{method} => $_->{json} }
            map { $stream->event_where(sub { ref $_->{json} }) } 1, 2;
 $answer->($s, $open{'sampling/createMessage'});
-$clock->pass($t, 590);
+$clock->pass($t, 540);
 ok(!$stream->event_where(sub { ref $_->{json} }, 0.5),
    'a client has ten minutes to answer');
-$clock->pass($t, 15);
+$clock->pass($t, 75);
 
 my $too_late = $stream->event_where(sub { ref $_->{json} });
 is($too_late->{json}{method}, 'notifications/cancelled', 'then it is told');
