@@ -117,8 +117,9 @@ my %handlers = ('tools/call' => sub {
     return many($r) if $name eq 'many';
     return sized($r) if $name eq 'sized';
     my $way = $ways{$r->{json}{params}{arguments}{way} // 'whole'};
-    return $way->($r->{json}{id}, '"jsonrpc":"2.0","error":{"code":0,'
-                                  . '"message":"m"}') if $name eq 'zero';
+    return $way->($r->{json}{id}, qq("jsonrpc":"2.0","error":{"code":$1,)
+                                  . '"message":"m"}')
+        if $name =~ /^code (.*)/;
     return $way->($r->{json}{id}, $unfit{$name}[0]) if exists $unfit{$name};
     return [http => 200, { 'Content-Type' => 'application/json' },
             qq({$late{$name}[0]"id":$r->{json}{id},"result":{"x":")
@@ -275,7 +276,10 @@ for my $kind (qw(legacy rpc)) {
        'its code is in $mcp_error');
 
     for my $way (sort keys %ways) {
-        my $r = $s->tool('zero', { way => $way });
+        is($s->tool('code -32601.0', { way => $way })->{error}{message}, 'm',
+           "$kind, $way, a code that is an integer all the same: passed on");
+
+        my $r = $s->tool('code 0', { way => $way });
 
         is($r->{error}{message}, 'm', "$kind, $way, a code of 0: passed on");
         ok((wait_for { $t->slurp('call.log') =~ /^$r->{id} 0 200$/m }),

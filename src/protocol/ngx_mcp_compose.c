@@ -110,7 +110,8 @@ ngx_mcp_error_code(ngx_str_t *raw)
 ngx_uint_t
 ngx_mcp_error_valid(ngx_mcp_json_t *json, ngx_str_t *text)
 {
-    ngx_str_t  code;
+    u_char     *last;
+    ngx_str_t   code;
 
     if (json->members[NGX_MCP_PATH_ERROR].type != NGX_MCP_JSON_OBJECT
         || json->members[NGX_MCP_PATH_ERROR_CODE].type != NGX_MCP_JSON_NUMBER
@@ -125,6 +126,18 @@ ngx_mcp_error_valid(ngx_mcp_json_t *json, ngx_str_t *text)
     if (code.data[0] == '-') {
         code.data++;
         code.len--;
+    }
+
+    /* clients take 1.0 for an integer */
+
+    last = code.data + code.len;
+
+    while (last > code.data && last[-1] == '0') {
+        last--;
+    }
+
+    if (last > code.data && last[-1] == '.') {
+        code.len = last - 1 - code.data;
     }
 
     return code.len <= NGX_MCP_ERROR_DIGITS

@@ -25,8 +25,6 @@ typedef struct {
     ngx_http_headers_in_t     headers_in;
     ngx_mcp_ref_t             us;           /* upstream session */
     ngx_event_t               grace;
-    ngx_msec_t                started;      /* time at which the reader was
-                                               made */
     ngx_uint_t                serial;       /* serial of the upstream session
                                                whose stream was read last */
     unsigned                  ids:1;        /* events have had ids */
@@ -120,7 +118,6 @@ ngx_http_mcp_listener_start(ngx_http_mcp_upstream_t *u,
     }
 
     listener->us = us;
-    listener->started = ngx_current_msec;
     listener->caller.session = caller->session;
     listener->caller.revision = caller->revision;
     listener->exclusive = exclusive ? 1 : 0;
@@ -214,9 +211,9 @@ ngx_http_mcp_listener_absent(ngx_http_mcp_reader_t *reader)
 
 
 /*
- * Whether the upstream refuses the credentials of the client's GET, which may
- * have expired.  The client may come back with the same ones, so this counts
- * after a stream was open, and else only after a while.
+ * Whether the upstream refuses the credentials of the client's GET, with which
+ * a stream was open before, so they have expired.  Without a stream before, an
+ * upstream may refuse each GET so, and the client would come back in vain.
  */
 
 static ngx_uint_t
@@ -230,9 +227,7 @@ ngx_http_mcp_listener_unauthorized(ngx_http_mcp_reader_t *reader)
 
     return !listener->exclusive && !reader->up
            && (status == NGX_HTTP_UNAUTHORIZED || status == NGX_HTTP_FORBIDDEN)
-           && (listener->serial
-               || ngx_current_msec - listener->started
-                  >= NGX_HTTP_MCP_BACKOFF_MAX);
+           && listener->serial;
 }
 
 
