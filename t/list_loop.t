@@ -15,7 +15,7 @@ use Mcp::Test;
 
 my @changed = ([event => notification('tools/list_changed')]);
 
-# what such an upstream answers
+# answers of such an upstream
 
 my %list = (
     same  => sub { return { tools => [{ name => 'a' }] } },

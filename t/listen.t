@@ -364,7 +364,7 @@ $legacy->emit('listen', [event => notification('resources/updated',
 }
 
 
-# what it tells while it answers another subscription
+# an update in the answer to another subscription
 
 {
     my $x = listen_on('/legacy', 7, { resourceSubscriptions => ['r:tells'] });

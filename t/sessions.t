@@ -909,7 +909,7 @@ for my $tenant ('.', '..') {
 
 is(scalar $rpc->asked, $asked, 'none is asked for');
 
-# what a session sends to upstreams at which it has sessions
+# messages of a session to upstreams at which it has sessions
 
 for my $path ('/values', '/some') {
     my $values = $t->session(path => $path, version => '2025-03-26',

@@ -14,7 +14,7 @@
 
 #define NGX_HTTP_MCP_STORED_HANDED    3
 
-/* what is known of a variable; 0: nothing yet */
+/* kinds of variables; 0: the kind is not known yet */
 #define NGX_HTTP_MCP_STORED_COMPUTED  1
 #define NGX_HTTP_MCP_STORED_ASSIGNED  2
 
