@@ -233,12 +233,22 @@ export async function everything(sdk) {
             await client.unsubscribeResource({ uri });
             await reached();
 
-            const n = heard.length;
-            await call('toggle-subscriber-updates', {});
-            await call('toggle-subscriber-updates', {});
-            await reached();
-            check(!heard.slice(n).some((h) => h.method === 'resources/updated'),
-                  'none after unsubscribing');
+            /* one that the server sent before may come late on a slow machine,
+               even without the module between */
+
+            let quiet = false;
+
+            for (let i = 0; i < 3 && !quiet; i++) {
+                const n = heard.length;
+
+                await call('toggle-subscriber-updates', {});
+                await call('toggle-subscriber-updates', {});
+                await reached();
+                quiet = !heard.slice(n).some(
+                    (h) => h.method === 'resources/updated');
+            }
+
+            check(quiet, 'none after unsubscribing');
         },
 
         async prompts() {

@@ -441,14 +441,20 @@ sub running {
 }
 
 
+# nginx opens all ports at once; one of them may listen to IPv6 alone
+
 sub listening {
     my ($self) = @_;
 
-    my $port = $self->{ports}{''} || (values %{ $self->{ports} })[0];
+    my @ports = values %{ $self->{ports} } or return 1;
 
-    return 1 unless $port;
-    return IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $port,
-                                 Proto => 'tcp', Timeout => 1) ? 1 : 0;
+    for my $port (@ports) {
+        return 1 if IO::Socket::INET->new(PeerAddr => '127.0.0.1',
+                                          PeerPort => $port, Proto => 'tcp',
+                                          Timeout => 1);
+    }
+
+    return 0;
 }
 
 
