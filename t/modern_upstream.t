@@ -163,7 +163,11 @@ is_deeply($init->{serverInfo}, { name => 'forecasts', version => '2' },
           'the server says who it is');
 is($init->{instructions}, 'ask politely', 'and how to use it');
 is(join(' ', sort keys %{ $init->{capabilities} }),
-   'completions logging prompts resources tools', 'and what it can');
+   'completions extensions logging prompts resources tools',
+   'and what it can');
+is_deeply(Mcp::Modern->new($t)->call('server/discover')
+              ->{json}{result}{capabilities}{extensions},
+          { 'com.example/x' => {} }, 'extensions for clients of its revision');
 is(scalar $up->calls('initialize'), 0, 'it never heard of a handshake');
 is(scalar $up->calls('notifications/initialized'), 0, 'nor of its end');
 

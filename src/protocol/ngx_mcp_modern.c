@@ -473,12 +473,6 @@ ngx_mcp_modern_discovered(ngx_pool_t *pool, ngx_str_t *result)
     u_char     *p;
     ngx_str_t   out, capabilities, instructions, meta, info;
 
-    static ngx_str_t  none = ngx_string("");
-    static ngx_str_t  without[] = {
-        ngx_string("extensions"),
-        ngx_null_string
-    };
-
     ngx_str_null(&out);
 
     if (!ngx_mcp_modern_offered(result)) {
@@ -488,14 +482,10 @@ ngx_mcp_modern_discovered(ngx_pool_t *pool, ngx_str_t *result)
     instructions = ngx_mcp_json_get(result, "instructions");
     meta = ngx_mcp_json_get(result, "_meta");
     info = ngx_mcp_json_get(&meta, NGX_MCP_MODERN_PREFIX "serverInfo");
-
-    /* extensions cannot be agreed upon by a handshake */
-
     capabilities = ngx_mcp_json_get(result, "capabilities");
-    capabilities = ngx_mcp_join(pool, &none, &capabilities, without);
 
-    if (capabilities.data == NULL) {
-        return out;
+    if (capabilities.len == 0 || capabilities.data[0] != '{') {
+        ngx_str_set(&capabilities, "{}");
     }
 
     out.data = ngx_pnalloc(pool, 64 + capabilities.len + info.len
