@@ -838,7 +838,12 @@ ngx_mcp_upstream_session_stream_opened(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
         }
 
         us->had_stream = 1;
-        us->since = zone->sh->stamp + 1;
+
+        /* a gap does not interrupt the stream */
+
+        if (us->since == 0) {
+            us->since = zone->sh->stamp + 1;
+        }
 
         ngx_mcp_upstream_session_tried_locked(zone, us,
                                               NGX_MCP_UPSTREAM_STREAM_TRIED);
