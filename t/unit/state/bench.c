@@ -345,6 +345,25 @@ list_read(ngx_uint_t i)
 
 
 static void
+lists_walk(ngx_uint_t i)
+{
+    ngx_int_t                 rc;
+    ngx_pool_t               *pool;
+    ngx_mcp_audience_t        a;
+    ngx_mcp_audience_walk_t   walk;
+
+    memset(&walk, 0, sizeof(walk));
+
+    do {
+        pool = ngx_create_pool(1024, NULL);
+        rc = ngx_mcp_audience_next(&zone, &walk, pool, &a);
+        ngx_destroy_pool(pool);
+
+    } while (rc == NGX_OK);
+}
+
+
+static void
 use(ngx_uint_t i)
 {
     ngx_mcp_zone_use_t  u;
@@ -425,6 +444,7 @@ static struct {
     { "4096 topics listed", topic_list, 20, REPEAT },
     { "list of 8 MB kept", list_put, 10, REPEAT },
     { "list of 8 MB read", list_read, 10, REPEAT },
+    { "lists of 4096 tenants walked", lists_walk, 20, REPEAT },
     { "status of the zone", use, 1000, REPEAT },
     { "session with 1000 URIs, 64 calls made", rich_make, 50, 1 },
     { "session with 1000 URIs, 64 calls ended", end, 50, 1 },
@@ -596,8 +616,10 @@ main(void)
     int                    rc;
     u_char                 name[NGX_MCP_NAME_LEN];
     ngx_uint_t             i;
+    ngx_mcp_ref_t          ref;
     ngx_mcp_audience_t     a;
     ngx_mcp_session_new_t  in;
+    static char            tenants[4096][24];
 
     env_zone(&zone, (size_t) 1536 * 1024 * 1024);
     zone.handlers = &handlers;
@@ -628,6 +650,18 @@ main(void)
         != NGX_OK)
     {
         return 1;
+    }
+
+    for (i = 0; i < 4096; i++) {
+        (void) snprintf(tenants[i], sizeof(tenants[i]), "tenant-%u",
+                        (unsigned) i);
+        a.tenant = env_str(tenants[i]);
+
+        if (ngx_mcp_audience_get(&zone, &a, env_sources(1), 5000, &ref)
+            != NGX_OK)
+        {
+            return 1;
+        }
     }
 
     printf("%u sessions, %.2f blocks each\n\n", SESSIONS,
