@@ -21,6 +21,8 @@ static ngx_int_t ngx_mcp_lease_share_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_lease_share_t *share);
 static ngx_int_t ngx_mcp_lease_make_locked(ngx_mcp_zone_t *zone,
     ngx_str_t *key, ngx_mcp_stage_t *stage, ngx_mcp_lease_share_t *share);
+static ngx_uint_t ngx_mcp_lease_live_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_reader_sh_t *r);
 static ngx_uint_t ngx_mcp_lease_alive_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_reader_sh_t *r);
 static ngx_uint_t ngx_mcp_lease_entitled_locked(ngx_mcp_zone_t *zone);
@@ -313,10 +315,10 @@ ngx_mcp_lease_claim(ngx_mcp_zone_t *zone, ngx_str_t *key, ngx_pool_t *pool,
 }
 
 
-/* returns whether the reader's worker is alive and has renewed the lease */
+/* returns whether there is a reader and its worker has not died */
 
 static ngx_uint_t
-ngx_mcp_lease_alive_locked(ngx_mcp_zone_t *zone, ngx_mcp_reader_sh_t *r)
+ngx_mcp_lease_live_locked(ngx_mcp_zone_t *zone, ngx_mcp_reader_sh_t *r)
 {
     ngx_mcp_worker_sh_t  *w;
 
@@ -326,7 +328,16 @@ ngx_mcp_lease_alive_locked(ngx_mcp_zone_t *zone, ngx_mcp_reader_sh_t *r)
 
     w = ngx_mcp_slot(zone, r->worker);
 
-    return w->state == NGX_MCP_WORKER_LIVE && w->nonce == r->nonce
+    return w->state == NGX_MCP_WORKER_LIVE && w->nonce == r->nonce;
+}
+
+
+/* returns whether the reader's worker is alive and has renewed the lease */
+
+static ngx_uint_t
+ngx_mcp_lease_alive_locked(ngx_mcp_zone_t *zone, ngx_mcp_reader_sh_t *r)
+{
+    return ngx_mcp_lease_live_locked(zone, r)
            && r->deadline >= ngx_current_msec;
 }
 
@@ -383,8 +394,18 @@ ngx_mcp_lease_newer(ngx_mcp_zone_t *zone)
 static ngx_uint_t
 ngx_mcp_lease_free_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l)
 {
-    if (!ngx_mcp_lease_alive_locked(zone, &l->holder)) {
+    if (!ngx_mcp_lease_live_locked(zone, &l->holder)) {
         return 1;
+    }
+
+    if (l->holder.deadline < ngx_current_msec) {
+
+        /* a pause of the machine, which this worker notices, stops both */
+
+        return !ngx_mcp_zone_late(zone)
+               && (zone->resumed == 0
+                   || ngx_current_msec - zone->resumed
+                      > NGX_MCP_HEARTBEAT_PAUSE);
     }
 
     if (l->holder.epoch >= zone->epoch) {

@@ -658,6 +658,10 @@ ngx_mcp_worker_sweep(ngx_mcp_zone_t *zone)
         return NGX_OK;
     }
 
+    if (ngx_mcp_zone_late(zone)) {
+        zone->resumed = ngx_current_msec;
+    }
+
     ngx_mcp_slot(zone, zone->worker)->heartbeat = ngx_current_msec;
 
     for (i = 0; i < zone->sh->top; i++) {

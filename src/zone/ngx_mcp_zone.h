@@ -206,6 +206,9 @@ struct ngx_mcp_zone_s {
                                                   number */
     ngx_uint_t                  worker;        /* slot of this worker, or
                                                   NGX_MCP_NO_WORKER */
+    ngx_msec_t                  resumed;       /* ngx_current_msec at the end of
+                                                  the last pause of this worker;
+                                                  0: none */
     ngx_uint_t                  awaits;        /* how many in this process wait
                                                   for a reader of a lease */
     ngx_mcp_worker_handlers_t  *handlers;

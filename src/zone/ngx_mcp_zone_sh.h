@@ -249,6 +249,17 @@ struct ngx_mcp_zone_sh_s {
     ((ngx_mcp_worker_sh_t *) ((u_char *) (zone)->sh + (zone)->sh->size)       \
      - 1 - (n))
 
+/*
+ * ms since this worker's own heartbeat, after which the worker was paused, and
+ * ms after the pause in which other workers resume their work as well
+ */
+#define NGX_MCP_HEARTBEAT_PAUSE  2000
+
+/* whether this worker's own heartbeat is late */
+#define ngx_mcp_zone_late(zone)                                               \
+    (ngx_mcp_slot(zone, (zone)->worker)->heartbeat + NGX_MCP_HEARTBEAT_PAUSE  \
+     < ngx_current_msec)
+
 #define ngx_mcp_counters(sh)                                                  \
     ((ngx_atomic_t *) ((u_char *) (sh) + (sh)->counters))
 

@@ -6,6 +6,7 @@ package Mcp::Clock;
 #
 #   my $clock = Mcp::Clock->new;         # before Mcp::Test->new
 #   $clock->pass($t, 60);                # seconds, all workers see each
+#   $clock->jump($t, 60);                # at once: the machine was paused
 #   $clock->now                          # theirs
 
 use strict;
@@ -20,7 +21,8 @@ sub new {
     my ($class) = @_;
 
     my $dir = File::Temp->newdir('mcp-clock-XXXXXX', TMPDIR => 1);
-    my $self = bless { dir => $dir, ahead => 0, conns => {} }, $class;
+    my $self = bless { dir => $dir, ahead => 0, conns => {}, turn => 0 },
+                     $class;
     my $cc = $ENV{CC} || 'cc';
 
     system($cc, qw(-O1 -Wall -Wextra -Werror -shared -fPIC -o),
@@ -61,18 +63,28 @@ sub now { time() + $_[0]{ahead} }
 sub pass {
     my ($self, $t, $seconds) = @_;
 
+    $self->jump($t, 1) for 1 .. $seconds;
+}
+
+
+sub jump {
+    my ($self, $t, $seconds) = @_;
+
     my %live = map { $_ => 1 } $t->workers;
 
     delete $self->{conns}{$_} for grep { !$live{$_} } keys %{ $self->{conns} };
     $self->{conns}{$_} ||= $t->conn_on_worker($_) for keys %live;
 
-    for (1 .. $seconds) {
-        $self->{ahead}++;
-        $self->write;
+    $self->{ahead} += $seconds;
+    $self->write;
 
-        for my $conn (values %{ $self->{conns} }) {
-            $t->get('/worker', {}, undef, conn => $conn) for 1 .. 2;
-        }
+    # another worker sees it first each time
+
+    my @pids = sort keys %{ $self->{conns} };
+    push @pids, splice @pids, 0, $self->{turn}++ % @pids;
+
+    for my $pid (@pids) {
+        $t->get('/worker', {}, undef, conn => $self->{conns}{$pid}) for 1 .. 2;
     }
 }
 

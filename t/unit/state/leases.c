@@ -93,6 +93,24 @@ drain_all(void)
 }
 
 
+/* lets time pass while all workers run */
+
+static void
+run(ngx_msec_t ms)
+{
+    ngx_uint_t  i;
+
+    while (ms) {
+        env_time(ngx_current_msec + ngx_min(ms, 1000));
+        ms -= ngx_min(ms, 1000);
+
+        for (i = 0; i < WORKERS; i++) {
+            (void) ngx_mcp_worker_sweep(&workers[i]);
+        }
+    }
+}
+
+
 static void
 join(ngx_uint_t n, uint64_t epoch)
 {
@@ -387,7 +405,7 @@ holder_tests(void)
 
     /* a holder that stalls */
 
-    env_time(ngx_current_msec + 2999);
+    run(2999);
     ok(claim(0, "a", &lease) == NGX_DECLINED, "held for three seconds");
     env_time(ngx_current_msec + 2);
     listen_again();
@@ -397,7 +415,20 @@ holder_tests(void)
     ok(heard[0].why == NGX_MCP_LEASE_FREE && heard[1].n == 0, "it ran out");
     ok(ngx_mcp_lease_renew(&workers[1], &other) == NGX_OK,
        "but nobody else has it");
-    env_time(ngx_current_msec + 3001);
+
+    /* the machine is paused, and all workers with it */
+
+    env_time(ngx_current_msec + 60000);
+    ok(claim(0, "a", &lease) == NGX_DECLINED, "nobody ran");
+    listen_again();
+    (void) ngx_mcp_worker_sweep(&workers[0]);
+    drain_all();
+    ok(heard[0].n == 0 && claim(0, "a", &lease) == NGX_DECLINED,
+       "a pause is no reason to take it");
+    ok(ngx_mcp_lease_renew(&workers[1], &other) == NGX_OK,
+       "the holder goes on");
+
+    run(3001);
     listen_again();
     ok(claim(0, "a", &lease) == NGX_OK && lease.fence > other.fence,
        "claimed by another one");
