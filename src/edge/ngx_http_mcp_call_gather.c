@@ -8,7 +8,9 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 #include "ngx_http_mcp_call.h"
+#include "ngx_http_mcp_client.h"
 #include "ngx_http_mcp_list_cache.h"
+#include "ngx_http_mcp_manner.h"
 #include "ngx_http_mcp_profile.h"
 #include "ngx_mcp_merge.h"
 #include "ngx_mcp_provider.h"
@@ -52,6 +54,9 @@ typedef struct {
                                                    log; or NULL */
     ngx_http_mcp_reply_t              reply;    /* error for the client, if no
                                                    upstream has a list */
+    ngx_uint_t                        status;   /* HTTP status of the error of
+                                                   an upstream of 2026-07-28;
+                                                   else 0 */
     ngx_http_mcp_exchange_t          *x;        /* last exchange, or NULL */
 } ngx_http_mcp_gather_part_t;
 
@@ -102,6 +107,8 @@ static void ngx_http_mcp_gather_timeout(ngx_event_t *ev);
 static ngx_int_t ngx_http_mcp_gather_answer(ngx_http_mcp_call_t *call,
     ngx_http_mcp_reply_t *reply);
 static ngx_int_t ngx_http_mcp_gather_none(ngx_http_mcp_call_t *call,
+    ngx_http_mcp_reply_t *reply);
+static ngx_int_t ngx_http_mcp_gather_adapt(ngx_http_mcp_gather_part_t *part,
     ngx_http_mcp_reply_t *reply);
 static ngx_int_t ngx_http_mcp_gather_merge(ngx_http_mcp_call_t *call,
     ngx_mcp_merge_t *merge);
@@ -427,7 +434,8 @@ ngx_http_mcp_gather_message(ngx_http_mcp_upstream_request_t *ureq,
     json = ureq->x->scan;
 
     if (!ngx_http_mcp_call_upstream_message(call, ureq, text, &id)
-        || ureq->x->status >= NGX_HTTP_SPECIAL_RESPONSE)
+        || ureq->x->status == NGX_HTTP_UNAUTHORIZED
+        || ureq->x->status == NGX_HTTP_FORBIDDEN)
     {
         return;
     }
@@ -493,6 +501,9 @@ ngx_http_mcp_gather_error(ngx_http_mcp_gather_part_t *part, ngx_str_t *text)
         == NGX_OK)
     {
         part->reply.nparts = 1;
+
+        part->status = (part->ureq->manner == &ngx_http_mcp_modern)
+                       ? part->ureq->x->status : 0;
     }
 }
 
@@ -779,7 +790,8 @@ ngx_http_mcp_gather_none(ngx_http_mcp_call_t *call,
             gather->x = part->x;
             call->ctx->upstream = part->upstream->name;
 
-            return NGX_OK;
+            return reply->nparts ? ngx_http_mcp_gather_adapt(part, reply)
+                                 : NGX_OK;
         }
     }
 
@@ -788,6 +800,55 @@ ngx_http_mcp_gather_none(ngx_http_mcp_call_t *call,
     }
 
     return ngx_http_mcp_reply_no_method(reply);
+}
+
+
+/* changes an upstream's error, which is in *reply, to that of the client */
+
+static ngx_int_t
+ngx_http_mcp_gather_adapt(ngx_http_mcp_gather_part_t *part,
+    ngx_http_mcp_reply_t *reply)
+{
+    ngx_str_t            code, *text;
+    ngx_mcp_json_t       json;
+    ngx_http_mcp_ctx_t  *ctx;
+    ngx_http_request_t  *r;
+
+    static ngx_mcp_path_e  paths[] = { NGX_MCP_PATH_ID, NGX_MCP_PATH_NONE };
+
+    r = part->call->r;
+    ctx = part->call->ctx;
+    text = &reply->parts[0];
+
+    if (ngx_mcp_json_scan(&json, text) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    *text = ngx_mcp_message_replace(r->pool, text, &json, paths,
+                                    &ctx->message->id);
+
+    if (text->data == NULL || ngx_mcp_json_scan(&json, text) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    code = ngx_mcp_json_span(&json, NGX_MCP_PATH_ERROR_CODE, text->data);
+
+    ctx->error = ngx_mcp_error_code(&code);
+    ctx->failed = 1;
+
+    if (ctx->client->answer) {
+        reply->status = part->status;
+
+        if (ctx->client->answer(r, ctx, &json, text, 0, &reply->status)
+            != NGX_OK)
+        {
+            return NGX_ERROR;
+        }
+
+        reply->code = reply->status ? ctx->error : 0;
+    }
+
+    return NGX_OK;
 }
 
 
