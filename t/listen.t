@@ -343,23 +343,35 @@ $legacy->emit('listen', [event => notification('resources/updated',
     $session->call('resources/subscribe', { uri => 'file:///a' });
     wait_for { $legacy->held('listen') == 2 };
 
-    for my $uri ('file:///a/part?x=1', 'file:///a') {
-        $legacy->emit('listen', [event => notification('resources/updated',
-                                                       { uri => $uri })]);
+    # an upstream that needs 2 s for both streams is taken for two updates
+
+    for my $n (1 .. 3) {
+        my $begin = time();
+        my %got = map { $_ => [] } qw(listen get);
+
+        for my $uri ("file:///a/part?x=$n", 'file:///a') {
+            $legacy->emit('listen', [event => notification('resources/updated',
+                                                           { uri => $uri })]);
+        }
+
+        while (my $e = $l->event(@{ $got{listen} } < 2 ? 30 : 0.3)) {
+            push @{ $got{listen} }, $e->{json}{params}{uri};
+        }
+
+        while (my $e = $get->method('notifications/resources/updated',
+                                    @{ $got{get} } < 2 ? 30 : 2.5))
+        {
+            push @{ $got{get} }, $e->{json}{params}{uri};
+        }
+
+        next if $n < 3 && time() - $begin > 4;
+
+        is(join(' ', sort @{ $got{$_} }), "file:///a file:///a/part?x=$n",
+           "$_: a part of a resource, once")
+            for qw(listen get);
+        last;
     }
 
-    for my $s ($l, $get) {
-        my @uris = map {
-            my $e = $s->method('notifications/resources/updated');
-            $e && $e->{json}{params}{uri};
-        } 1 .. 2;
-
-        is(join(' ', sort @uris), 'file:///a file:///a/part?x=1',
-           'a part of a resource');
-    }
-
-    ok(!$l->event(0.3), 'once');
-    ok(!$get->method('notifications/resources/updated', 2.5), 'and once');
     $session->delete;
     wait_for { $legacy->held('listen') == 1 };
 }

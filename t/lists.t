@@ -29,9 +29,13 @@ sub lists {
     return [json => Mcp::Upstream::result($r, { $member => [ 'bad' ] })]
         if $Mcp::Upstream::V{bad};
 
-    return { $member => \@all } unless $Mcp::Upstream::V{paged};
-
     my $n = $r->{json}{params}{cursor} || 0;
+
+    if (!$Mcp::Upstream::V{paged}) {
+        return [json => Mcp::Upstream::error($r, -32602, 'no such page')] if $n;
+        return { $member => \@all };
+    }
+
     my $next = $Mcp::Upstream::V{circle} ? 1 : $n + 1;
 
     return { $member => [ $all[$n] ],
