@@ -53,6 +53,15 @@ ngx_http_mcp_call_input(ngx_http_mcp_upstream_request_t *ureq,
         return NGX_DECLINED;
     }
 
+    if (call->route.seek
+        && call->message->method_code == NGX_MCP_METHOD_RESOURCES_READ)
+    {
+        /* no other upstream gets the answers of the client */
+
+        ngx_http_mcp_route_learn(&call->ctx->conf->bridge, &call->ctx->caller,
+                                 call->route.upstream, &ureq->scope.name);
+    }
+
     return call->ctx->client->input(call, ureq, input);
 }
 

@@ -2,7 +2,8 @@
 
 # Copyright (C) 2026 The ngx_http_mcp_module authors
 #
-# Errors of upstreams whose lists are merged, as clients of both eras get them.
+# Several upstreams behind one endpoint: errors of merged lists, as clients of
+# both eras get them, and rounds of input.
 
 use FindBin;
 use lib "$FindBin::Bin/lib";
@@ -17,6 +18,17 @@ my %up = (
         capabilities => { tools => {} },
         info => { name => 'm', version => '1' },
         'tools/list' => { tools => [] },
+        'resources/read' => sub {
+            my ($r) = @_;
+
+            return { contents => [] } if $r->{json}{params}{inputResponses};
+            return { resultType => 'input_required', requestState => 'x',
+                     inputRequests => { a => {
+                         method => 'elicitation/create', params => {
+                             mode => 'form', message => 'Who?',
+                             requestedSchema => { type => 'object',
+                                                  properties => {} } } } } };
+        },
         'resources/list' => sub {
             my ($r) = @_;
 
@@ -34,6 +46,15 @@ my %up = (
             return [json => Mcp::Upstream::error($r, -32002, 'gone')]
                 if $r->{json}{params}{cursor};
             return { resources => [], nextCursor => 'two' };
+        })),
+    first => Mcp::Upstream->new(Mcp::Upstream::modern(
+        capabilities => { resources => {} },
+        info => { name => 'f', version => '1' },
+        'resources/read' => sub {
+            my ($r) = @_;
+
+            return [http => 400, {},
+                    json_encode(Mcp::Upstream::error($r, -32602, 'unknown'))];
         })),
 );
 
@@ -63,6 +84,12 @@ server {
         mcp_endpoint zone=main name=single;
         mcp_upstream up /_modern protocol=modern;
     }
+    location = /seek {
+        mcp_endpoint zone=main name=seek;
+        mcp_upstream first /_first protocol=modern;
+        mcp_upstream m /_modern protocol=modern;
+    }
+    location = /_first { internal; proxy_pass http://127.0.0.1:%%FIRST%%/; }
     location = /_modern { internal; proxy_pass http://127.0.0.1:%%MODERN%%/; }
     location = /_legacy { internal; proxy_pass http://127.0.0.1:%%LEGACY%%/; }
 }
@@ -93,5 +120,20 @@ for my $path (qw(/modern /legacy /both)) {
 wait_for { (() = $t->slurp('errors.log') =~ m{^resources/list}mg) == 7 };
 unlike($t->slurp('errors.log'), qr{^resources/list (?!-32[06]02)}m,
        'the log has the codes');
+
+
+# an upstream that does not have a resource gets no answers to those that do
+
+my $m = Mcp::Modern->new($t, path => '/seek', caps => { elicitation => {} });
+my $r = $m->call('resources/read', { uri => 'x:1' });
+
+is(Mcp::Modern::said($r), '200 input_required', 'a resource that asks');
+
+$r = $m->call('resources/read', {
+    uri => 'x:1', requestState => $r->{json}{result}{requestState},
+    inputResponses => { a => { action => 'accept', content => {} } } });
+
+is(Mcp::Modern::said($r), '200 complete', 'is answered');
+is(scalar $up{first}->calls('resources/read'), 1, 'by nobody else');
 
 done_testing();
