@@ -86,7 +86,7 @@ ngx_http_mcp_interest_join(ngx_http_mcp_interest_t *want)
         return rc;
     }
 
-    /* with too many audiences each session subscribes for itself */
+    /* if there are too many audiences, each session subscribes for itself */
 
     rc = ngx_mcp_session_subscribe(want->bridge->zone, want->caller->session,
                                    &want->uri, &want->upstream->name,
