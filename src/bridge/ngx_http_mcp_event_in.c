@@ -222,7 +222,7 @@ ngx_http_mcp_event_in_deliver(ngx_http_mcp_event_in_t *in,
     }
 
     return inv->kind.len ? ngx_http_mcp_event_in_invalidate(in, to, inv, post)
-                          : NULL;
+                         : NULL;
 }
 
 

@@ -961,7 +961,7 @@ ngx_http_mcp_shared_close_requests(ngx_http_mcp_shared_t *us)
 static void
 ngx_http_mcp_shared_drop_changes(ngx_http_mcp_shared_t *us)
 {
-    ngx_queue_t                    *q;
+    ngx_queue_t                     *q;
     ngx_http_mcp_interest_change_t  *change;
 
     while (!ngx_queue_empty(&us->changes)) {
@@ -1007,12 +1007,12 @@ static ngx_int_t
 ngx_http_mcp_shared_filter(ngx_http_mcp_reader_t *reader, ngx_pool_t *pool,
     ngx_str_t *uris)
 {
-    u_char                         *p;
-    size_t                          len;
-    ngx_str_t                      *uri;
-    ngx_uint_t                      i, n;
-    ngx_queue_t                    *q;
-    ngx_http_mcp_shared_t          *us;
+    u_char                          *p;
+    size_t                           len;
+    ngx_str_t                       *uri;
+    ngx_uint_t                       i, n;
+    ngx_queue_t                     *q;
+    ngx_http_mcp_shared_t           *us;
     ngx_http_mcp_interest_change_t  *change;
 
     us = reader->data;
@@ -1068,9 +1068,9 @@ static void
 ngx_http_mcp_shared_acknowledged(ngx_http_mcp_reader_t *reader,
     ngx_str_t *uris)
 {
-    ngx_int_t                       rc;
-    ngx_queue_t                    *q;
-    ngx_http_mcp_shared_t          *us;
+    ngx_int_t                        rc;
+    ngx_queue_t                     *q;
+    ngx_http_mcp_shared_t           *us;
     ngx_http_mcp_interest_change_t  *change;
 
     us = reader->data;

@@ -15,7 +15,7 @@
 
 
 /* whether a text begins with a byte order mark, which JSON does not have */
-#define ngx_http_mcp_capture_has_bom(p, len)                                   \
+#define ngx_http_mcp_capture_has_bom(p, len)                                  \
     ((len) >= 3 && ngx_memcmp(p, "\xef\xbb\xbf", 3) == 0)
 
 
@@ -453,7 +453,7 @@ ngx_http_mcp_capture_drop(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
 
         } else {
             ngx_http_mcp_capture_stop(x, x->wrong_type ? NGX_HTTP_MCP_BAD
-                                                     : NGX_HTTP_MCP_OK);
+                                                       : NGX_HTTP_MCP_OK);
         }
     }
 }

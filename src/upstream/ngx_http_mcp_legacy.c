@@ -305,8 +305,8 @@ ngx_http_mcp_legacy_handshake_step(ngx_http_mcp_upstream_request_t *ureq)
 
     case ngx_http_mcp_legacy_level:
 
-        level = (ureq->principal && !hs->level_only) ? NULL
-                                              : ngx_mcp_level_name(hs->level);
+        level = (ureq->principal && !hs->level_only)
+                ? NULL : ngx_mcp_level_name(hs->level);
 
         if (level) {
             p = ngx_pnalloc(ureq->r->pool,
