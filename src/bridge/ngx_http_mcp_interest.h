@@ -50,17 +50,17 @@ typedef struct {
 /*
  * Subscribes the caller's session.  NGX_OK and NGX_DONE: as for done();
  * NGX_AGAIN: the caller has to call ngx_http_mcp_interest_wait(); NGX_BUSY: the
- * session has want->limit subscriptions; NGX_DECLINED: the session has ended,
+ * session has sub->limit subscriptions; NGX_DECLINED: the session has ended,
  * or the zone has no room.
  */
-ngx_int_t ngx_http_mcp_interest(ngx_http_mcp_interest_t *want);
+ngx_int_t ngx_http_mcp_interest(ngx_http_mcp_interest_t *sub);
 
 /*
- * Waits: want->done() is called once, in a later event, unless
+ * Waits: sub->done() is called once, in a later event, unless
  * ngx_http_mcp_interest_cancel() is called before.
  */
-void ngx_http_mcp_interest_wait(ngx_http_mcp_interest_t *want);
-void ngx_http_mcp_interest_cancel(ngx_http_mcp_interest_t *want);
+void ngx_http_mcp_interest_wait(ngx_http_mcp_interest_t *sub);
+void ngx_http_mcp_interest_cancel(ngx_http_mcp_interest_t *sub);
 
 
 /*
@@ -68,7 +68,7 @@ void ngx_http_mcp_interest_cancel(ngx_http_mcp_interest_t *want);
  * session is subscribed to the resource until the call ends.  Failures are
  * ignored.
  */
-void ngx_http_mcp_interest_add_call(ngx_http_mcp_interest_t *want,
+void ngx_http_mcp_interest_add_call(ngx_http_mcp_interest_t *sub,
     ngx_mcp_ref_t call);
 
 

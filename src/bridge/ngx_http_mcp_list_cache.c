@@ -20,7 +20,7 @@
 /* value of "annotated": a tool of the list has arguments that headers repeat */
 #define NGX_HTTP_MCP_LIST_ANNOTATED  2
 
-/* ms; so often the zone notes that a worker uses a list */
+/* ms; interval at which a worker that uses a list notes this in the zone */
 #define NGX_HTTP_MCP_LIST_CACHE_TOUCH  1000
 
 /* bytes of an id by which the zone knows that a warning was logged */
@@ -380,7 +380,7 @@ ngx_http_mcp_list_cache_index(ngx_http_mcp_bridge_t *bridge,
     zone = bridge->zone;
     audience = caller->audience;
 
-    if (!ngx_http_mcp_list_cache_keeps(bridge, kind)
+    if (!ngx_http_mcp_list_cache_fetches(bridge, kind)
         || (bridge->sources.n == 1 && bridge->sources.elts[0].prefix.len == 0))
     {
         return NULL;

@@ -58,7 +58,7 @@ typedef struct {
 
 
 /* returns whether lists of this kind are fetched: mcp_list_cache is "on" */
-#define ngx_http_mcp_list_cache_keeps(bridge, kind)                           \
+#define ngx_http_mcp_list_cache_fetches(bridge, kind)                         \
     ((bridge)->lists == NGX_HTTP_MCP_LIST_CACHE_ON && (bridge)->router.n      \
      && (bridge)->lists_kinds & NGX_MCP_LIST_BIT(kind))
 

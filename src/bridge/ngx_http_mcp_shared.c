@@ -23,8 +23,8 @@
 #define NGX_HTTP_MCP_SHARED_RUNNING     8
 
 /*
- * After a gap, the subscribers of at most so many resources are notified.  If
- * there are more, all sessions of the endpoint and tenant are told of the gap.
+ * Resources, at most, whose subscribers are notified one by one after a gap.
+ * If there are more, all sessions of the endpoint and tenant get a gap.
  */
 #define NGX_HTTP_MCP_SHARED_URIS        256
 

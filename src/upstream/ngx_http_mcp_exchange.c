@@ -643,7 +643,7 @@ ngx_http_mcp_exchange_delay_handler(ngx_event_t *ev)
 }
 
 
-/* ends the delay of the connection, so that the client's response goes on */
+/* ends the delay of the connection, so that the client's response continues */
 
 static void
 ngx_http_mcp_exchange_end_delay(ngx_connection_t *c)

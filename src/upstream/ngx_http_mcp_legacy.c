@@ -1242,7 +1242,7 @@ ngx_http_mcp_legacy_probed(ngx_http_mcp_probe_t *probe,
         return;
     }
 
-    if (ngx_http_mcp_failure(x, outcome, &probe->wrong, probe->pool, &failure)
+    if (ngx_http_mcp_failure(x, outcome, &probe->fault, probe->pool, &failure)
         != NGX_OK)
     {
         ngx_http_mcp_probe_put(probe, NGX_MCP_PROFILE_UNKNOWN);

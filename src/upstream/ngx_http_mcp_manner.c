@@ -117,7 +117,7 @@ ngx_http_mcp_manner_next(ngx_http_mcp_upstream_t *u,
 
 
 void
-ngx_http_mcp_manner_keep(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
+ngx_http_mcp_manner_note(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
     ngx_uint_t kind)
 {
     ngx_http_mcp_upstream_tenant_t  *place;

@@ -204,7 +204,7 @@ ngx_http_mcp_manner_t *ngx_http_mcp_manner(ngx_http_mcp_upstream_t *u,
     ngx_str_t *tenant, ngx_uint_t stateful);
 
 /* notes the upstream's kind (ngx_mcp_profile_e) in this worker's record */
-void ngx_http_mcp_manner_keep(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
+void ngx_http_mcp_manner_note(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
     ngx_uint_t kind);
 
 /* whether it is known that the upstream sends no updates of resources */

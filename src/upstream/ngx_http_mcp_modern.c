@@ -1663,7 +1663,7 @@ ngx_http_mcp_modern_probe_result(ngx_http_mcp_probe_t *probe,
     if (!ngx_mcp_modern_offered(result)) {
         probe->answered = 0;
         probe->absent = 1;
-        ngx_str_set(&probe->wrong, "the upstream does not support version "
+        ngx_str_set(&probe->fault, "the upstream does not support version "
                                    "2026-07-28");
         return;
     }
@@ -1742,7 +1742,7 @@ ngx_http_mcp_modern_probed(ngx_http_mcp_probe_t *probe,
         }
     }
 
-    if (ngx_http_mcp_failure(x, outcome, &probe->wrong, probe->pool, &failure)
+    if (ngx_http_mcp_failure(x, outcome, &probe->fault, probe->pool, &failure)
         != NGX_OK)
     {
         ngx_http_mcp_probe_put(probe, NGX_MCP_PROFILE_UNKNOWN);
@@ -1773,7 +1773,7 @@ ngx_http_mcp_modern_probed(ngx_http_mcp_probe_t *probe,
         }
 
     } else if (outcome == NGX_HTTP_MCP_STATUS
-               && x->status == NGX_HTTP_BAD_REQUEST && probe->wrong.len)
+               && x->status == NGX_HTTP_BAD_REQUEST && probe->fault.len)
     {
         failure.remedy = "if the upstream wants sessions, write "
                          "\"protocol=auto\" in \"mcp_upstream\"";

@@ -14,7 +14,7 @@
 #include "ngx_mcp_splice.h"
 
 
-/* ms; a running request extends the life of its shared session so often */
+/* ms; interval at which a running request extends its shared session's life */
 #define NGX_HTTP_MCP_POOLED_EXTEND  (NGX_MCP_SHARED_TIMEOUT / 2)
 
 /*

@@ -170,7 +170,7 @@ ngx_http_mcp_profile_manner(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
     if (ngx_http_mcp_profile_peek(u, tenant, pool, &profile) == NGX_OK) {
 
         if (!profile.suspect) {
-            ngx_http_mcp_manner_keep(u, tenant, profile.what);
+            ngx_http_mcp_manner_note(u, tenant, profile.what);
         }
 
         if (profile.what != NGX_MCP_PROFILE_REFUSED) {
@@ -209,7 +209,7 @@ ngx_http_mcp_profile_note(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
     ngx_mcp_profile_t *profile)
 {
     if (profile->what != NGX_MCP_PROFILE_UNKNOWN && !profile->suspect) {
-        ngx_http_mcp_manner_keep(u, tenant, profile->what);
+        ngx_http_mcp_manner_note(u, tenant, profile->what);
     }
 
     if (profile->kept) {
@@ -303,7 +303,7 @@ ngx_http_mcp_profile_reprobe(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
                   "the module detects its protocol and capabilities again",
                   &u->name, &u->endpoint);
 
-    ngx_http_mcp_manner_keep(u, tenant, NGX_MCP_PROFILE_UNKNOWN);
+    ngx_http_mcp_manner_note(u, tenant, NGX_MCP_PROFILE_UNKNOWN);
 
     if (ngx_http_mcp_profile_key(u, tenant, pool, &key) == NGX_OK) {
         ngx_mcp_profile_suspect(u->zone, &key);
@@ -493,7 +493,7 @@ ngx_http_mcp_probe_send(ngx_http_mcp_probe_t *probe, ngx_str_t *method,
     probe->error = 0;
     probe->headers = 0;
     probe->again = 0;
-    ngx_str_null(&probe->wrong);
+    ngx_str_null(&probe->fault);
 
     return ngx_http_mcp_background_send(x, &body);
 }
@@ -526,8 +526,8 @@ ngx_http_mcp_probe_message(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
     {
         /* keeps the fault of the first message only: there may be many */
 
-        if (probe->wrong.data == NULL) {
-            probe->wrong = ngx_http_mcp_failure_answer(x, text,
+        if (probe->fault.data == NULL) {
+            probe->fault = ngx_http_mcp_failure_answer(x, text,
                                                      &ngx_http_mcp_own_id,
                                                      probe->pool);
         }

@@ -139,7 +139,7 @@ struct ngx_http_mcp_probe_s {
                                                      method of step n */
     ngx_msec_t                      end;          /* time of the end, at the
                                                      latest */
-    ngx_str_t                       wrong;        /* description of the fault of
+    ngx_str_t                       fault;        /* description of the fault of
                                                      the last answer, or empty
                                                      */
     ngx_http_mcp_failure_t          failure;      /* the first failure because

@@ -12,13 +12,13 @@
 #include "ngx_mcp_json.h"
 
 
-/* ms; a worker that quits reads so long until a newer worker takes over */
+/* ms; for this time, a worker that quits waits for a newer one to take over */
 #define NGX_HTTP_MCP_READER_TAKEOVER  3500
 
 /* ms; the same, if there is no newer worker, as at a shutdown */
 #define NGX_HTTP_MCP_READER_SHUTDOWN  200
 
-/* ms; a replaced stream is read so long, because events may still arrive */
+/* ms; for this time, a replaced stream is still read: events may arrive late */
 #define NGX_HTTP_MCP_READER_OVERLAP   1000
 
 /*

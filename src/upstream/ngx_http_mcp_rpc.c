@@ -98,7 +98,7 @@ ngx_http_mcp_rpc_probed(ngx_http_mcp_probe_t *probe,
 
     } else {
 
-        if (ngx_http_mcp_failure(probe->x, outcome, &probe->wrong, probe->pool,
+        if (ngx_http_mcp_failure(probe->x, outcome, &probe->fault, probe->pool,
                                  &failure)
             != NGX_OK)
         {

@@ -12,7 +12,8 @@
 #include "ngx_http_mcp_stored.h"
 
 
-#define NGX_HTTP_MCP_STORED_INHERITED    3
+/* number of variables that subrequests inherit */
+#define NGX_HTTP_MCP_STORED_INHERITED  3
 
 /* kinds of variables; 0: the kind is not known yet */
 #define NGX_HTTP_MCP_STORED_COMPUTED  1
