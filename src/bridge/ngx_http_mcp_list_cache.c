@@ -625,6 +625,8 @@ ngx_http_mcp_list_cache_find(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
 }
 
 
+/* makes a copy of the list in place of the old copy; NULL: failed */
+
 static ngx_http_mcp_list_copy_t *
 ngx_http_mcp_list_cache_load(ngx_http_mcp_bridge_t *bridge,
     ngx_mcp_list_t *list)

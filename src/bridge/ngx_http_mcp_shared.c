@@ -548,6 +548,8 @@ ngx_http_mcp_shared_tick(ngx_http_mcp_reader_t *reader)
 }
 
 
+/* starts everything that is due: subscriptions, the stream, requests */
+
 static void
 ngx_http_mcp_shared_work(ngx_event_t *ev)
 {
@@ -1611,6 +1613,8 @@ ngx_http_mcp_interest_change(ngx_http_mcp_shared_t *us,
     return NGX_OK;
 }
 
+
+/* notes the result of a change in the zone (ngx_mcp_interest_done()) */
 
 static void
 ngx_http_mcp_interest_change_done(ngx_http_mcp_shared_t *us,

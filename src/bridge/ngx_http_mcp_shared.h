@@ -16,12 +16,12 @@
  * Then the lease is dropped, and the session at the upstream is ended.
  *
  * The stream has a reader (ngx_http_mcp_reader.h), which owns the lease.  At a
- * reload the former holder reads the stream until the new holder does, and does
- * nothing else.  A legacy upstream sends each message on only one stream of a
- * session, so messages of the two streams are not compared.  If the old stream
- * ends before the new one is open, and cannot be resumed, there is a gap:
- * sessions are notified that their resources were updated, and the lists are
- * fetched again.
+ * reload, if the events have no ids, the former holder reads the stream until
+ * the new holder does, and does nothing else.  A legacy upstream sends each
+ * message on only one stream of a session, so messages of the two streams are
+ * not compared.  If the old stream ends before the new one is open, and cannot
+ * be resumed, there is a gap: sessions are notified that their resources were
+ * updated, and the lists are fetched again.
  *
  * If the upstream has forgotten the session, a new one is made and subscribes
  * to all resources again (ngx_http_mcp_shared_established()).

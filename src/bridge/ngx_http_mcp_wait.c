@@ -290,6 +290,8 @@ ngx_http_mcp_wait_stop(ngx_http_mcp_wait_t *w)
 }
 
 
+/* adds the waiter to the watch of its topic; NGX_OK or NGX_ERROR */
+
 static ngx_int_t
 ngx_http_mcp_wait_join(ngx_http_mcp_wait_t *w)
 {
@@ -491,6 +493,8 @@ ngx_http_mcp_wait_end(ngx_http_mcp_wait_t *w, ngx_int_t rc)
 }
 
 
+/* finds or makes the topic in the zone, and lets it wake this worker */
+
 static ngx_int_t
 ngx_http_mcp_wait_watch(ngx_http_mcp_wait_t *w)
 {
@@ -662,6 +666,8 @@ ngx_http_mcp_watch_ring(ngx_http_mcp_watch_t *watch)
     ngx_post_event(&watch->waits->turn, &ngx_posted_events);
 }
 
+
+/* compares new events, and lets due waiters search, for one turn */
 
 static void
 ngx_http_mcp_wait_turn(ngx_event_t *ev)

@@ -459,6 +459,8 @@ ngx_http_mcp_capture_drop(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
 }
 
 
+/* collects a JSON body in x->text, or begins to give it to piece() */
+
 static void
 ngx_http_mcp_capture_gather(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
 {

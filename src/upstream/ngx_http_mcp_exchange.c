@@ -681,6 +681,11 @@ ngx_http_mcp_exchange_handler(ngx_event_t *ev)
 }
 
 
+/*
+ * Continues the exchange after a pause, and completes it when the subrequest
+ * has ended or x->stop is set.  May free r.
+ */
+
 static void
 ngx_http_mcp_exchange_run(ngx_http_mcp_exchange_t *x)
 {
@@ -816,6 +821,8 @@ ngx_http_mcp_exchange_timed_out(ngx_http_mcp_exchange_t *x, char *fault,
     ngx_http_mcp_capture_stop(x, NGX_HTTP_MCP_TIMEOUT);
 }
 
+
+/* ends the subrequest, if it has not ended */
 
 static void
 ngx_http_mcp_exchange_kill(ngx_http_mcp_exchange_t *x)

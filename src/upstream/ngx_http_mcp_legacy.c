@@ -159,6 +159,8 @@ static ngx_str_t  ngx_http_mcp_legacy_methods[] = {
 };
 
 
+/* finds the upstream session, waits for it, or begins to make it */
+
 static ngx_int_t
 ngx_http_mcp_legacy_open(ngx_http_mcp_upstream_request_t *ureq)
 {

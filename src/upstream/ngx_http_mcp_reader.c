@@ -1061,6 +1061,8 @@ ngx_http_mcp_reader_close(ngx_http_mcp_reader_t *reader)
 }
 
 
+/* closes the stream without noting this in the lease */
+
 static void
 ngx_http_mcp_reader_stop(ngx_http_mcp_reader_t *reader)
 {

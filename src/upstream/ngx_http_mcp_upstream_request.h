@@ -177,9 +177,9 @@ struct ngx_http_mcp_upstream_request_s {
     ngx_uint_t                        status;
     ngx_str_t                         why;
 
-    const char                       *refused;    /* sentence for clients that
-                                                     says why the message is
-                                                     invalid, or NULL */
+    const char                       *refused;    /* sentence for clients about
+                                                     why the message is not
+                                                     acceptable, or NULL */
     ngx_str_t                         acknowledged;  /* for stream_opened():
                                                      raw array of those URIs of
                                                      filter() that the upstream
