@@ -6,8 +6,8 @@
 
 /*
  * An endpoint's settings for events, lists and topics.  The files of this
- * folder (the bridge) stand between upstreams and sessions and know neither
- * clients' requests nor directives.
+ * folder (the bridge) connect upstreams and sessions.  They do not depend on
+ * requests of clients or on directives.
  */
 
 #ifndef _NGX_HTTP_MCP_BRIDGE_H_INCLUDED_
@@ -95,8 +95,9 @@ typedef struct {
     ngx_uint_t                  lists_kinds; /* NGX_MCP_LIST_BIT() of kinds of
                                                 lists that are cached */
     ngx_uint_t                  lists_passing;  /* the cached kinds whose lists
-                                                   are not fetched, but kept
-                                                   when they pass to a client */
+                                                   are not fetched, but stored
+                                                   when a client requests them
+                                                   */
     ngx_uint_t                  lists_here;  /* mcp_list_cache is written in
                                                 the location itself */
     ngx_flag_t                  lists_warm;  /* lists are fetched before a
@@ -112,9 +113,9 @@ typedef struct {
 
     ngx_uint_t                  tools;       /* NGX_HTTP_MCP_TOOL_* */
     ngx_uint_t                 *hidden;      /* NGX_HTTP_MCP_TOOL_* of built-in
-                                                tools of which this worker has
-                                                logged that they hide a tool of
-                                                an upstream */
+                                                tools that hide a tool of an
+                                                upstream, as this worker has
+                                                logged */
     ngx_uint_t                  topics;      /* NGX_HTTP_MCP_TOPICS_* */
     ngx_uint_t                  topic_limit; /* topics of a tenant, at most
                                                 */

@@ -9,10 +9,15 @@
 #include "ngx_mcp_splice.h"
 
 
+/* seconds; default and maximum of timeout_seconds */
 #define NGX_HTTP_MCP_WAIT_DEFAULT  30
 #define NGX_HTTP_MCP_WAIT_MAX      600
+
+/* bytes of "match", at most */
 #define NGX_HTTP_MCP_WAIT_MATCH    4096
 
+
+/* the raw arguments of wait_for_event; empty: absent */
 
 typedef struct {
     ngx_str_t                 topic;
@@ -60,7 +65,7 @@ static ngx_int_t ngx_http_mcp_list_edit_tools(
     ngx_http_mcp_list_edit_t *edit, ngx_str_t *key, ngx_str_t *result);
 static u_char *ngx_http_mcp_list_edit_builtins(
     ngx_http_mcp_list_edit_t *edit, u_char *p);
-static u_char *ngx_http_mcp_list_edit_denied(ngx_http_mcp_list_edit_t *edit,
+static u_char *ngx_http_mcp_list_edit_filter(ngx_http_mcp_list_edit_t *edit,
     u_char *p, ngx_str_t *rest);
 static u_char *ngx_http_mcp_list_edit_copy(u_char *p, u_char *from,
     u_char *to);
@@ -77,7 +82,7 @@ static ngx_http_mcp_list_key_t  ngx_http_mcp_list_keys[] = {
 };
 
 
-/* entry of wait_for_event; since: text that says how old an event may be */
+/* entry of wait_for_event; since: a text about the oldest event it returns */
 
 #define NGX_HTTP_MCP_BUILTIN_WAIT(since)                                      \
     "{\"name\":\"wait_for_event\",\"title\":\"Wait for an event\","           \
@@ -447,7 +452,7 @@ ngx_http_mcp_builtin_resource(ngx_http_mcp_bridge_t *bridge,
 }
 
 
-/* reads seconds with up to three digits behind the point as ms */
+/* reads seconds, with up to three decimal places, as ms */
 
 static ngx_int_t
 ngx_http_mcp_builtin_seconds(ngx_str_t *raw, ngx_msec_t *timeout)
@@ -736,7 +741,7 @@ ngx_http_mcp_builtin_caller_info(ngx_http_mcp_bridge_t *bridge,
 }
 
 
-/* composes clientInfo and capabilities that the session's client has sent */
+/* composes clientInfo and capabilities, as the client sent in initialize */
 
 static ngx_int_t
 ngx_http_mcp_builtin_client(ngx_http_mcp_bridge_t *bridge,
@@ -961,7 +966,7 @@ ngx_http_mcp_list_edit(ngx_http_mcp_list_edit_t *edit, ngx_str_t *result)
 }
 
 
-/* puts the module's own entries behind "[" of the list */
+/* inserts the module's own entries after "[" of the list */
 
 static ngx_int_t
 ngx_http_mcp_list_edit_prepend(ngx_http_mcp_list_edit_t *edit,
@@ -982,7 +987,7 @@ ngx_http_mcp_list_edit_prepend(ngx_http_mcp_list_edit_t *edit,
 
     if (list.len == 0 || list.data[0] != '[') {
 
-        /* the upstream sent no list: its result stays as it is */
+        /* the upstream sent no list: its result is not changed */
 
         return NGX_OK;
     }
@@ -1043,7 +1048,7 @@ ngx_http_mcp_list_edit_tools(ngx_http_mcp_list_edit_t *edit,
     len = result->len;
 
     for (tool = ngx_http_mcp_builtins; tool->name.len; tool++) {
-        len += ngx_max(tool->entry.len, tool->alone.len) + 1;
+        len += ngx_max(tool->entry.len, tool->sessionless.len) + 1;
     }
 
     start = ngx_pnalloc(edit->pool, len);
@@ -1072,7 +1077,7 @@ ngx_http_mcp_list_edit_tools(ngx_http_mcp_list_edit_t *edit,
         }
 
         if (p) {
-            p = ngx_http_mcp_list_edit_denied(edit, p, &rest);
+            p = ngx_http_mcp_list_edit_filter(edit, p, &rest);
         }
 
         if (p == NULL) {
@@ -1094,7 +1099,7 @@ ngx_http_mcp_list_edit_tools(ngx_http_mcp_list_edit_t *edit,
 }
 
 
-/* writes built-in tools that the caller may call at p; NULL: no memory */
+/* writes entries of built-in tools that are not denied to p; NULL: no memory */
 
 static u_char *
 ngx_http_mcp_list_edit_builtins(ngx_http_mcp_list_edit_t *edit, u_char *p)
@@ -1120,7 +1125,8 @@ ngx_http_mcp_list_edit_builtins(ngx_http_mcp_list_edit_t *edit, u_char *p)
         }
 
         if (rc == NGX_OK) {
-            entry = edit->caller->session.block ? &tool->entry : &tool->alone;
+            entry = edit->caller->session.block ? &tool->entry
+                                                : &tool->sessionless;
 
             p = ngx_http_mcp_list_edit_copy(p, entry->data,
                                             entry->data + entry->len);
@@ -1132,12 +1138,12 @@ ngx_http_mcp_list_edit_builtins(ngx_http_mcp_list_edit_t *edit, u_char *p)
 
 
 /*
- * Writes the entries of the upstream's list that the caller may see; *rest is
- * behind the list after that.  NULL: no memory.
+ * Writes to p those entries of the upstream's list that are not denied, and
+ * moves *rest behind the list.  NULL: no memory.
  */
 
 static u_char *
-ngx_http_mcp_list_edit_denied(ngx_http_mcp_list_edit_t *edit, u_char *p,
+ngx_http_mcp_list_edit_filter(ngx_http_mcp_list_edit_t *edit, u_char *p,
     ngx_str_t *rest)
 {
     u_char            *from, *to;
@@ -1145,7 +1151,7 @@ ngx_http_mcp_list_edit_denied(ngx_http_mcp_list_edit_t *edit, u_char *p,
     ngx_str_t          entry, members, name, raw, value;
     static ngx_str_t   key = ngx_string("name");
 
-    /* entries that stay are copied together, with the text between them */
+    /* adjacent entries are copied at once, with the text between them */
 
     from = NULL;
     to = NULL;
@@ -1198,8 +1204,9 @@ ngx_http_mcp_list_edit_copy(u_char *p, u_char *from, u_char *to)
 
 
 /*
- * Tells whether the caller may see a tool of an upstream.  NGX_DECLINED: no, as
- * for a tool with the name of a built-in one, which could never be called.
+ * Checks a tool of an upstream.  NGX_OK: the caller may see it; NGX_DECLINED:
+ * it is denied, or has the name of a built-in tool, so that it could never be
+ * called.
  */
 
 static ngx_int_t

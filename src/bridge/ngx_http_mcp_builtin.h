@@ -5,8 +5,8 @@
 
 
 /*
- * Built-in tools: their names, arguments, schemas and results, and their place
- * in lists.  ngx_http_mcp_call_local.c runs them for calls.
+ * Built-in tools: their names, arguments, schemas and results, and their
+ * entries in lists.  ngx_http_mcp_call_local.c runs them.
  */
 
 #ifndef _NGX_HTTP_MCP_BUILTIN_H_INCLUDED_
@@ -24,8 +24,8 @@ typedef struct {
     ngx_str_t                 name;
     ngx_str_t                 entry;      /* raw entry of the tool in
                                              tools/list */
-    ngx_str_t                 alone;      /* raw entry for clients without a
-                                             session */
+    ngx_str_t                 sessionless;  /* raw entry for clients without a
+                                               session */
 } ngx_http_mcp_builtin_t;
 
 /* the last element has an empty name */
@@ -36,8 +36,8 @@ ngx_http_mcp_builtin_t *ngx_http_mcp_builtin(ngx_http_mcp_bridge_t *bridge,
     ngx_str_t *name);
 
 /*
- * Finds the raw "arguments" in the params of a scanned call; *arguments points
- * into params, or is empty when there are none.  NGX_OK; NGX_DECLINED: the
+ * Finds the raw "arguments" in the valid params of a call; *arguments points
+ * into params, or is empty if there are none.  NGX_OK; NGX_DECLINED: the
  * arguments are no object.
  */
 ngx_int_t ngx_http_mcp_builtin_arguments(ngx_str_t *params,
@@ -45,17 +45,18 @@ ngx_int_t ngx_http_mcp_builtin_arguments(ngx_str_t *params,
 
 /*
  * Fills a waiter, of which zone, caller and pool are set, from the arguments
- * of wait_for_event.  *name becomes the name of the topic, or empty.  Returns
- * NULL, or what is wrong with the arguments: *code is then the code of the
- * JSON-RPC error to send, or 0 if a result with "isError" is to be sent.
+ * of wait_for_event.  Sets *name to the name of the topic, or empty.  Returns
+ * NULL, or a sentence about a fault of the arguments: *code is then the code of
+ * the JSON-RPC error to send, or 0 if a result with "isError" is to be sent.
  */
 const char *ngx_http_mcp_builtin_wait_parse(ngx_http_mcp_bridge_t *bridge,
     ngx_str_t *arguments, ngx_http_mcp_wait_t *w, ngx_str_t *name,
     ngx_int_t *code);
 
 /*
- * Composes the raw result of wait_for_event, from the waiter's pool.  rc is
- * the one that ready() got.  data NULL: no memory.
+ * Composes the raw result of wait_for_event, from the waiter's pool.  rc: the
+ * result of ngx_http_mcp_wait_start() or the argument of ready().  data NULL:
+ * no memory.
  */
 ngx_str_t ngx_http_mcp_builtin_wait_result(ngx_http_mcp_wait_t *w,
     ngx_int_t rc);
@@ -92,8 +93,8 @@ ngx_str_t ngx_http_mcp_builtin_error(ngx_pool_t *pool, const char *text);
 
 
 /*
- * Lists: the module's own entries are put in front of those of upstreams, and
- * tools that the caller may not call are left out.  All other bytes of a list
+ * Lists: the module's own entries are inserted before those of upstreams, and
+ * tools that the caller may not call are removed.  All other bytes of a list
  * stay as they are.
  */
 
@@ -101,13 +102,13 @@ typedef struct {
     ngx_http_mcp_bridge_t    *bridge;
     ngx_mcp_caller_t         *caller;
     ngx_uint_t                method;     /* ngx_mcp_method_e */
-    ngx_uint_t                first;      /* the first page is asked for: there
+    ngx_uint_t                first;      /* the first page is requested: there
                                              is no cursor */
     ngx_pool_t               *pool;
 
     /*
-     * Says whether the caller may see a tool.  NGX_OK: yes; NGX_DECLINED: no;
-     * NGX_ERROR.  NULL: the caller may see all tools.
+     * Checks whether a tool is denied to the caller.  NGX_OK: it is allowed;
+     * NGX_DECLINED: it is denied; NGX_ERROR.  NULL: all tools are allowed.
      */
     ngx_int_t               (*denied)(void *data, ngx_str_t *name);
     void                     *data;
@@ -115,8 +116,8 @@ typedef struct {
 
 
 /*
- * Returns whether the module has own entries for this list method, so that it
- * can answer without an upstream.
+ * Returns whether the module has entries of its own for this list method, so
+ * that it can answer without an upstream.
  */
 ngx_uint_t ngx_http_mcp_list_own(ngx_http_mcp_bridge_t *bridge,
     ngx_uint_t method);
@@ -125,8 +126,8 @@ ngx_uint_t ngx_http_mcp_list_own(ngx_http_mcp_bridge_t *bridge,
 ngx_uint_t ngx_http_mcp_list_edit_needed(ngx_http_mcp_list_edit_t *edit);
 
 /*
- * Turns *result, the raw result of upstreams or empty when there is none, into
- * the raw result for the client.  NGX_OK or NGX_ERROR (no memory).
+ * Converts *result, the raw result of upstreams (empty: there is none), to the
+ * raw result for the client.  NGX_OK or NGX_ERROR (no memory).
  */
 ngx_int_t ngx_http_mcp_list_edit(ngx_http_mcp_list_edit_t *edit,
     ngx_str_t *result);

@@ -10,7 +10,7 @@
 #include "ngx_mcp_splice.h"
 
 
-static ngx_int_t ngx_http_mcp_event_add_waits(ngx_http_mcp_address_t *to,
+static ngx_int_t ngx_http_mcp_event_add_waiting(ngx_http_mcp_address_t *to,
     ngx_str_t *uri, ngx_str_t *text);
 static ngx_mcp_delivery_t *ngx_http_mcp_event_add_topic(
     ngx_http_mcp_bridge_t *bridge, ngx_http_mcp_address_t *to, ngx_str_t *uri,
@@ -54,7 +54,7 @@ ngx_http_mcp_event_add(ngx_http_mcp_address_t *to, ngx_str_t *text,
     /* calls may wait for an update of the resource */
 
     if (event->uri[0].len
-        && ngx_http_mcp_event_add_waits(to, &event->uri[0], text) != NGX_OK)
+        && ngx_http_mcp_event_add_waiting(to, &event->uri[0], text) != NGX_OK)
     {
         return NULL;
     }
@@ -80,7 +80,7 @@ ngx_http_mcp_event_add(ngx_http_mcp_address_t *to, ngx_str_t *text,
 /* adds a delivery for calls that wait for a resource that is no topic */
 
 static ngx_int_t
-ngx_http_mcp_event_add_waits(ngx_http_mcp_address_t *to, ngx_str_t *uri,
+ngx_http_mcp_event_add_waiting(ngx_http_mcp_address_t *to, ngx_str_t *uri,
     ngx_str_t *text)
 {
     ngx_mcp_delivery_t  *d;
@@ -130,7 +130,7 @@ ngx_http_mcp_event_add_updated(ngx_http_mcp_address_t *to, ngx_str_t *uri,
 
 
 ngx_int_t
-ngx_http_mcp_event_keep(ngx_http_mcp_bridge_t *bridge,
+ngx_http_mcp_event_add_to_topic(ngx_http_mcp_bridge_t *bridge,
     ngx_http_mcp_address_t *to, ngx_pool_t *pool, ngx_str_t *text)
 {
     ngx_str_t           *tenant;
@@ -256,8 +256,8 @@ ngx_http_mcp_event_invalidate(ngx_http_mcp_address_t *to,
 
 
 /*
- * If the endpoint has no mcp_invalidate, an event also updates the topic that
- * has the name of its kind, as soon as a client has asked for that topic.
+ * If the endpoint has no mcp_invalidate, an event also updates the topic with
+ * the name of its kind, if a client has used that topic before.
  */
 
 static ngx_int_t
@@ -295,7 +295,7 @@ ngx_http_mcp_event_kind(ngx_http_mcp_address_t *to,
 }
 
 
-/* adds a delivery to the topic, and sets *uri; NGX_DECLINED: there is none */
+/* adds a delivery to this topic, and sets *uri; NGX_DECLINED: no such topic */
 
 static ngx_int_t
 ngx_http_mcp_event_topic_of_kind(ngx_http_mcp_bridge_t *bridge,
@@ -389,7 +389,7 @@ ngx_http_mcp_event_list_changed(ngx_http_mcp_address_t *to,
             continue;
         }
 
-        /* the module knows no former list to compare with */
+        /* the module has no old list with which it could compare a new one */
 
         d = ngx_http_mcp_event_add_delivery(to);
         if (d == NULL) {
@@ -408,8 +408,8 @@ ngx_http_mcp_event_list_changed(ngx_http_mcp_address_t *to,
 
 
 /*
- * Makes the delivery open or join a coalescing window: the first event of a
- * window is sent at once, later ones are sent at its end as one.
+ * Prepares the delivery to open or join a coalescing window: the first event of
+ * a window is sent at once, later events are joined and sent at its end.
  */
 
 static ngx_int_t

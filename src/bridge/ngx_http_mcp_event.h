@@ -5,8 +5,8 @@
 
 
 /*
- * Events on their way from a source to the log of the sessions they address:
- * notifications as they are, and invalidate events by the rules of an
+ * Makes the deliveries of an event to the sessions that it addresses: a
+ * notification is delivered as it is, an invalidate event by the rules of an
  * endpoint.
  */
 
@@ -36,24 +36,23 @@ typedef struct {
                                              topic */
     ngx_array_t             deliveries;   /* ngx_mcp_delivery_t */
 
-    unsigned                addressed:1;  /* sessions of the next delivery are
-                                             counted as addressed by the event
-                                             */
+    unsigned                addressed:1;  /* the sessions of the next delivery
+                                             count as addressed by the event */
 } ngx_http_mcp_address_t;
 
 
 /*
- * The functions below add deliveries to to->deliveries.  The caller makes that
+ * The functions below add deliveries to to->deliveries.  The caller makes this
  * array and sends it (ngx_mcp_outbox_send()).  Texts are not copied.  NULL or
  * NGX_ERROR: no memory.
  */
 
-/* adds a delivery to the addressees; the caller sets its text */
+/* adds a delivery with these addressees; the caller sets its text */
 ngx_mcp_delivery_t *ngx_http_mcp_event_add_delivery(ngx_http_mcp_address_t *to);
 
 /*
- * Adds a delivery of an event with this text and fills in its address.  Calls
- * that wait for an update of the event's resource are woken, too.
+ * Adds a delivery of an event with this text to the addressees.  If the event
+ * is an update of a resource, also adds one to calls that wait for it.
  */
 ngx_mcp_delivery_t *ngx_http_mcp_event_add(ngx_http_mcp_address_t *to,
     ngx_str_t *text, ngx_mcp_event_t *event);
@@ -62,18 +61,17 @@ ngx_mcp_delivery_t *ngx_http_mcp_event_add(ngx_http_mcp_address_t *to,
  * Adds a delivery of an event (raw object) to the topic to->topic of an
  * endpoint.  The topic is made if clients without a session may read it.
  */
-ngx_int_t ngx_http_mcp_event_keep(ngx_http_mcp_bridge_t *bridge,
+ngx_int_t ngx_http_mcp_event_add_to_topic(ngx_http_mcp_bridge_t *bridge,
     ngx_http_mcp_address_t *to, ngx_pool_t *pool, ngx_str_t *text);
 
-/* adds a notification for the subscribers of a resource that it changed */
+/* adds a resources/updated notification for the subscribers of a resource */
 ngx_int_t ngx_http_mcp_event_add_updated(ngx_http_mcp_address_t *to,
     ngx_str_t *uri, ngx_pool_t *pool);
 
 /*
- * If the method is one of a list_changed notification, the endpoint's cached
- * lists are fetched again.  Sessions that received a list which is not cached
- * are notified by a delivery of their own.  Returns the flags of the event for
- * all other sessions.
+ * If the method is that of a list_changed notification, the endpoint's cached
+ * lists are fetched again, and a delivery is added for each audience whose list
+ * is not cached.  Returns the flags of the event for all other sessions.
  */
 ngx_uint_t ngx_http_mcp_event_list_changed(ngx_http_mcp_address_t *to,
     ngx_http_mcp_bridge_t *bridge, ngx_uint_t method, ngx_str_t *text,

@@ -10,14 +10,14 @@
 #include "ngx_mcp_splice.h"
 
 
-/* progress tokens of a source, at most, for which all sessions are searched */
+/* searches of all sessions for a progress token, at most, for one source */
 #define NGX_HTTP_MCP_EVENT_IN_SEARCHES  64
 
 
 static const char *ngx_http_mcp_event_in_parse(ngx_http_mcp_event_in_t *in,
-    ngx_str_t *text, ngx_mcp_invalidate_t *what);
+    ngx_str_t *text, ngx_mcp_invalidate_t *inv);
 static const char *ngx_http_mcp_event_in_payload(ngx_http_mcp_event_in_t *in,
-    ngx_str_t *body, ngx_mcp_invalidate_t *what);
+    ngx_str_t *body, ngx_mcp_invalidate_t *inv);
 static const char *ngx_http_mcp_event_in_json(ngx_http_mcp_event_in_t *in,
     ngx_str_t *body, ngx_uint_t *json);
 static const char *ngx_http_mcp_event_in_address(ngx_http_mcp_event_in_t *in,
@@ -27,17 +27,17 @@ static const char *ngx_http_mcp_event_in_member(ngx_http_mcp_event_in_t *in,
 static const char *ngx_http_mcp_event_in_id(ngx_http_mcp_event_in_t *in,
     ngx_http_mcp_address_t *to, uint64_t *key);
 static const char *ngx_http_mcp_event_in_deliver(ngx_http_mcp_event_in_t *in,
-    ngx_http_mcp_address_t *to, ngx_mcp_invalidate_t *what,
+    ngx_http_mcp_address_t *to, ngx_mcp_invalidate_t *inv,
     ngx_mcp_post_t *post);
 static const char *ngx_http_mcp_event_in_rpc(ngx_http_mcp_event_in_t *in,
     ngx_http_mcp_address_t *to);
 static const char *ngx_http_mcp_event_in_progress(ngx_http_mcp_event_in_t *in,
     ngx_http_mcp_address_t *to, ngx_str_t *text);
-static ngx_int_t ngx_http_mcp_event_in_keep(ngx_http_mcp_event_in_t *in,
+static ngx_int_t ngx_http_mcp_event_in_add_topics(ngx_http_mcp_event_in_t *in,
     ngx_http_mcp_address_t *to, ngx_str_t *text);
 static const char *ngx_http_mcp_event_in_invalidate(
     ngx_http_mcp_event_in_t *in, ngx_http_mcp_address_t *to,
-    ngx_mcp_invalidate_t *what, ngx_mcp_post_t *post);
+    ngx_mcp_invalidate_t *inv, ngx_mcp_post_t *post);
 static const char *ngx_http_mcp_event_in_send(ngx_http_mcp_event_in_t *in,
     ngx_http_mcp_address_t *to, ngx_mcp_post_t *post, ngx_uint_t *repeated);
 static void ngx_http_mcp_event_in_not_kept(ngx_http_mcp_event_in_t *in,
@@ -46,7 +46,7 @@ static ngx_uint_t ngx_http_mcp_event_in_matches(ngx_http_mcp_event_in_t *in,
     ngx_http_mcp_bridge_t *bridge);
 
 
-/* members that address a notification; clients do not get these members */
+/* members that address a notification; they are removed for clients */
 
 static ngx_str_t  ngx_http_mcp_event_in_addresses[] = {
     ngx_string("tenant_id"),
@@ -85,7 +85,7 @@ ngx_http_mcp_event_in(ngx_http_mcp_event_in_t *in, ngx_str_t *text,
     ngx_str_t                tenant;
     const char              *why;
     ngx_mcp_post_t           post;
-    ngx_mcp_invalidate_t     what;
+    ngx_mcp_invalidate_t     inv;
     ngx_http_mcp_address_t   to;
 
     *sessions = 0;
@@ -97,10 +97,10 @@ ngx_http_mcp_event_in(ngx_http_mcp_event_in_t *in, ngx_str_t *text,
     in->not_kept = 0;
     in->missed = 0;
 
-    ngx_mcp_invalidate_init(&what);
+    ngx_mcp_invalidate_init(&inv);
     ngx_memzero(&post, sizeof(ngx_mcp_post_t));
 
-    why = ngx_http_mcp_event_in_parse(in, text, &what);
+    why = ngx_http_mcp_event_in_parse(in, text, &inv);
 
     if (why == NULL) {
         why = ngx_http_mcp_event_in_address(in, &to, &tenant);
@@ -111,7 +111,7 @@ ngx_http_mcp_event_in(ngx_http_mcp_event_in_t *in, ngx_str_t *text,
     }
 
     if (why == NULL) {
-        why = ngx_http_mcp_event_in_deliver(in, &to, &what, &post);
+        why = ngx_http_mcp_event_in_deliver(in, &to, &inv, &post);
     }
 
     if (why == NULL) {
@@ -124,13 +124,13 @@ ngx_http_mcp_event_in(ngx_http_mcp_event_in_t *in, ngx_str_t *text,
 
 
 /*
- * Scans an event that was not scanned yet, and reads its members.  Returns
- * NULL, or why the event is refused.
+ * Scans the event, unless in->scanned is set, and checks its form.  Returns, as
+ * most functions below, NULL or a text about why the event is refused.
  */
 
 static const char *
 ngx_http_mcp_event_in_parse(ngx_http_mcp_event_in_t *in, ngx_str_t *text,
-    ngx_mcp_invalidate_t *what)
+    ngx_mcp_invalidate_t *inv)
 {
     const char         *why;
     ngx_mcp_json_t     *json;
@@ -139,10 +139,10 @@ ngx_http_mcp_event_in_parse(ngx_http_mcp_event_in_t *in, ngx_str_t *text,
     m = &in->message;
     json = &m->json;
 
-    what->text = *text;
+    inv->text = *text;
 
     if (in->payload) {
-        why = ngx_http_mcp_event_in_payload(in, text, what);
+        why = ngx_http_mcp_event_in_payload(in, text, inv);
 
         if (why) {
             return why;
@@ -158,7 +158,7 @@ ngx_http_mcp_event_in_parse(ngx_http_mcp_event_in_t *in, ngx_str_t *text,
         return "an event must be a JSON object";
     }
 
-    m->text = what->text;
+    m->text = inv->text;
     m->kind = NGX_MCP_INVALID;
 
     if (json->members[NGX_MCP_PATH_JSONRPC].type
@@ -183,7 +183,7 @@ ngx_http_mcp_event_in_parse(ngx_http_mcp_event_in_t *in, ngx_str_t *text,
 
 static const char *
 ngx_http_mcp_event_in_deliver(ngx_http_mcp_event_in_t *in,
-    ngx_http_mcp_address_t *to, ngx_mcp_invalidate_t *what,
+    ngx_http_mcp_address_t *to, ngx_mcp_invalidate_t *inv,
     ngx_mcp_post_t *post)
 {
     const char  *why;
@@ -201,28 +201,28 @@ ngx_http_mcp_event_in_deliver(ngx_http_mcp_event_in_t *in,
         return ngx_http_mcp_event_in_rpc(in, to);
     }
 
-    why = ngx_http_mcp_event_in_member(in, NGX_MCP_PATH_KIND, &what->kind);
+    why = ngx_http_mcp_event_in_member(in, NGX_MCP_PATH_KIND, &inv->kind);
 
     if (why) {
         return why;
     }
 
-    if (what->kind.len == 0 && to->topic.len == 0) {
+    if (inv->kind.len == 0 && to->topic.len == 0) {
         return "there is no \"method\", \"kind\" or \"topic\"";
     }
 
-    /* the topic has the event before clients are told of it */
+    /* the topic gets the event before clients are notified */
 
     if (to->topic.len
-        && (ngx_http_mcp_event_in_keep(in, to, &what->text) != NGX_OK
+        && (ngx_http_mcp_event_in_add_topics(in, to, &inv->text) != NGX_OK
             || ngx_http_mcp_event_add_updated(to, &to->topic, in->pool)
                != NGX_OK))
     {
         return "no memory";
     }
 
-    return what->kind.len ? ngx_http_mcp_event_in_invalidate(in, to, what, post)
-                          : NULL;
+    return inv->kind.len ? ngx_http_mcp_event_in_invalidate(in, to, inv, post)
+                         : NULL;
 }
 
 
@@ -306,13 +306,13 @@ ngx_http_mcp_event_in_not_kept(ngx_http_mcp_event_in_t *in,
 
 
 /*
- * Makes an event of a payload.  The members of a payload address nobody, as its
- * sender knows nothing of sessions.
+ * Makes an event from a payload.  Members of the payload do not address
+ * sessions, because its sender does not know them.
  */
 
 static const char *
 ngx_http_mcp_event_in_payload(ngx_http_mcp_event_in_t *in, ngx_str_t *body,
-    ngx_mcp_invalidate_t *what)
+    ngx_mcp_invalidate_t *inv)
 {
     u_char      *d;
     size_t       len;
@@ -341,7 +341,7 @@ ngx_http_mcp_event_in_payload(ngx_http_mcp_event_in_t *in, ngx_str_t *body,
         return "no memory";
     }
 
-    text = &what->text;
+    text = &inv->text;
     text->data = d;
 
     tp = ngx_timeofday();
@@ -362,7 +362,7 @@ ngx_http_mcp_event_in_payload(ngx_http_mcp_event_in_t *in, ngx_str_t *body,
         d = ngx_mcp_json_escape(d, in->tenant);
     }
 
-    /* the body was scanned already */
+    /* scans only the text before the payload, which was scanned already */
 
     *d = '}';
     text->len = d + 1 - text->data;
@@ -375,8 +375,8 @@ ngx_http_mcp_event_in_payload(ngx_http_mcp_event_in_t *in, ngx_str_t *body,
         d = ngx_cpymem(d, ",\"payload\":", sizeof(",\"payload\":") - 1);
 
         if (json == NGX_MCP_JSON_OBJECT) {
-            what->payload.data = d;
-            what->payload.len = body->len;
+            inv->payload.data = d;
+            inv->payload.len = body->len;
         }
 
         d = json ? ngx_cpymem(d, body->data, body->len)
@@ -391,8 +391,8 @@ ngx_http_mcp_event_in_payload(ngx_http_mcp_event_in_t *in, ngx_str_t *body,
 
 
 /*
- * Scans a body as JSON whatever its Content-Type is, because many senders name
- * that of forms.  *json becomes the type of the value, or stays 0 for a text.
+ * Scans a body as JSON, whatever its Content-Type is, because many senders use
+ * that of forms.  Sets *json to the type of the value; it stays 0 for a text.
  */
 
 static const char *
@@ -454,7 +454,7 @@ ngx_http_mcp_event_in_address(ngx_http_mcp_event_in_t *in,
         return why;
     }
 
-    /* an address that was left empty must not mean everybody */
+    /* an empty member must not address everybody */
 
     if ((tenant->data && tenant->len == 0)
         || (to->identity.data && to->identity.len == 0)
@@ -537,8 +537,8 @@ ngx_http_mcp_event_in_member(ngx_http_mcp_event_in_t *in, ngx_mcp_path_e path,
 
 
 /*
- * Computes *key from the event's id, endpoint and tenant, because each tenant
- * of an endpoint has ids of its own.  *key stays 0 if the event has no id.
+ * Computes *key from the event's id, endpoint and tenant: different tenants may
+ * use equal ids.  *key stays 0 if the event has no id.
  */
 
 static const char *
@@ -572,7 +572,7 @@ ngx_http_mcp_event_in_id(ngx_http_mcp_event_in_t *in,
             return NULL;
         }
 
-        /* in->id is the id of a whole body: the event's number is added */
+        /* in->id is the id of the whole body, so the event's number is added */
 
         d = ngx_pnalloc(in->pool, in->id.len + NGX_INT_T_LEN + 1);
         if (d == NULL) {
@@ -668,7 +668,7 @@ ngx_http_mcp_event_in_rpc(ngx_http_mcp_event_in_t *in,
     }
 
     if (to->topic.len
-        && ngx_http_mcp_event_in_keep(in, to, &text) != NGX_OK)
+        && ngx_http_mcp_event_in_add_topics(in, to, &text) != NGX_OK)
     {
         return "no memory";
     }
@@ -754,7 +754,7 @@ ngx_http_mcp_event_in_progress(ngx_http_mcp_event_in_t *in,
 /* adds a delivery to the event's topic at each endpoint that has topics */
 
 static ngx_int_t
-ngx_http_mcp_event_in_keep(ngx_http_mcp_event_in_t *in,
+ngx_http_mcp_event_in_add_topics(ngx_http_mcp_event_in_t *in,
     ngx_http_mcp_address_t *to, ngx_str_t *text)
 {
     ngx_uint_t               i;
@@ -766,7 +766,7 @@ ngx_http_mcp_event_in_keep(ngx_http_mcp_event_in_t *in,
 
         if (bridges[i]->topics
             && ngx_http_mcp_event_in_matches(in, bridges[i])
-            && ngx_http_mcp_event_keep(bridges[i], to, in->pool, text)
+            && ngx_http_mcp_event_add_to_topic(bridges[i], to, in->pool, text)
                != NGX_OK)
         {
             return NGX_ERROR;
@@ -777,11 +777,11 @@ ngx_http_mcp_event_in_keep(ngx_http_mcp_event_in_t *in,
 }
 
 
-/* adds the deliveries that each endpoint makes of the event by its rules */
+/* adds deliveries of the event by the rules of each endpoint */
 
 static const char *
 ngx_http_mcp_event_in_invalidate(ngx_http_mcp_event_in_t *in,
-    ngx_http_mcp_address_t *to, ngx_mcp_invalidate_t *what,
+    ngx_http_mcp_address_t *to, ngx_mcp_invalidate_t *inv,
     ngx_mcp_post_t *post)
 {
     ngx_int_t                rc;
@@ -805,7 +805,7 @@ ngx_http_mcp_event_in_invalidate(ngx_http_mcp_event_in_t *in,
         to->endpoint = &bridges[i]->endpoint;
         n = to->deliveries.nelts;
 
-        rc = ngx_http_mcp_event_invalidate(to, bridges[i], what, in->pool);
+        rc = ngx_http_mcp_event_invalidate(to, bridges[i], inv, in->pool);
 
         if (rc == NGX_ERROR) {
             return "no memory";
@@ -820,7 +820,7 @@ ngx_http_mcp_event_in_invalidate(ngx_http_mcp_event_in_t *in,
                 continue;
             }
 
-            /* the event is for this endpoint, but no rule of it matches */
+            /* the event addresses this endpoint, but no rule of it matches */
 
             post->optional = 1;
         }

@@ -9,19 +9,19 @@
 #include "ngx_http_mcp_topic.h"
 
 
-/* feeds on demand may use one of every 8 connections of a worker */
+/* feeds on demand may use one eighth of a worker's connections */
 #define NGX_HTTP_MCP_FEED_SHARE  8
 
-/* a tenant may have one of every 2 feeds on demand of a worker */
+/* a tenant may have half of the feeds on demand of a worker */
 #define NGX_HTTP_MCP_FEED_TENANTS  2
 
 /* ms between two lines of the log about a limit */
 #define NGX_HTTP_MCP_FEED_LOG    60000
 
-/* ms between two checks of a reader that its feed is still wanted */
+/* ms between two checks whether a feed on demand is still needed */
 #define NGX_HTTP_MCP_FEED_CHECK  5000
 
-/* bytes of a block of the memory for one event */
+/* bytes of a block of the pool for one event */
 #define NGX_HTTP_MCP_FEED_SCRATCH  4096
 
 
@@ -31,26 +31,26 @@ typedef struct {
     ngx_http_mcp_reader_t     reader;
     ngx_http_mcp_bridge_t    *bridge;
     ngx_http_mcp_feed_t      *feed;
-    ngx_str_t                 tenant;       /* tenant that the feed is for, if
-                                               it is on demand for a tenant
+    ngx_str_t                 tenant;       /* tenant of the feed, if the feed
+                                               is on demand for a tenant
                                                (ngx_http_mcp_feed_tenant()) */
-    ngx_str_t                 topic;        /* topic that the feed is for;
-                                               empty: for all topics */
+    ngx_str_t                 topic;        /* topic of the feed; empty: all
+                                               topics */
     ngx_str_t                 default_topic;  /* topic of events that name no
                                                  topic */
-    ngx_msec_t                wanted;       /* time when somebody wanted the
-                                               feed last */
-    ngx_msec_t                checked;      /* time when the zone was asked last
-                                               whether the feed is wanted */
-    ngx_mcp_group_cursor_t    cursor;       /* how far the zone was searched for
-                                               that, if not to the end */
+    ngx_msec_t                wanted;       /* time when the feed was needed
+                                               last */
+    ngx_msec_t                checked;      /* time of the last check whether
+                                               the feed is needed */
+    ngx_mcp_group_cursor_t    cursor;       /* position of this check in the
+                                               zone, if it was interrupted */
     ngx_pool_t               *scratch;      /* memory for one event */
-    const char               *logged_error;  /* why an event was refused, as it
-                                                was logged last */
+    const char               *logged_error;  /* reason of the last refusal of an
+                                                event that was logged */
 } ngx_http_mcp_feed_stream_t;
 
 
-/* a feed that somebody waits for */
+/* a feed for which a wait waits */
 
 struct ngx_http_mcp_feed_awaited_s {
     ngx_http_mcp_waiter_t         waiter;
@@ -62,20 +62,20 @@ struct ngx_http_mcp_feed_awaited_s {
 };
 
 
-/* a feed that is to be opened */
+/* a request to open a feed */
 
 typedef struct {
     ngx_http_mcp_bridge_t        *bridge;
     ngx_http_mcp_feed_t          *feed;
-    ngx_str_t                    *tenant;   /* tenant that the feed is for;
-                                               NULL: for all tenants */
-    ngx_str_t                    *topic;    /* topic that the feed is for;
-                                               NULL: for all topics */
-    ngx_mcp_caller_t             *caller;   /* the client whose limits count the
-                                               feed; NULL: no client's */
+    ngx_str_t                    *tenant;   /* tenant of the feed; NULL: all
+                                               tenants */
+    ngx_str_t                    *topic;    /* topic of the feed; NULL: all
+                                               topics */
+    ngx_mcp_caller_t             *caller;   /* the client whose limits apply;
+                                               NULL: none */
     ngx_pool_t                   *pool;
-    ngx_http_mcp_feed_wait_t    **wait;     /* the wait that the feed joins;
-                                               NULL: nobody waits for it */
+    ngx_http_mcp_feed_wait_t    **wait;     /* the wait to which the feed is
+                                               added; NULL: none */
     ngx_str_t                     key;      /* key of the feed's lease */
 } ngx_http_mcp_feed_request_t;
 
@@ -115,7 +115,7 @@ static void ngx_http_mcp_feed_ended(ngx_http_mcp_reader_t *reader,
 static const char *ngx_http_mcp_feed_limit(const char *why);
 
 
-/* returns the tenant that a feed on demand is for; NULL: for all tenants */
+/* returns the tenant of a feed; NULL: the feed is for all tenants */
 
 #define ngx_http_mcp_feed_tenant(fs)                                          \
     (((fs)->feed->demand & NGX_HTTP_MCP_FEED_TENANT) ? &(fs)->tenant : NULL)
@@ -180,8 +180,8 @@ ngx_http_mcp_feed_init(ngx_mcp_zone_t *zone, ngx_array_t *bridges)
 
 
 /*
- * Opens the feed for each tenant that has sessions.  Sessions that are older
- * than this configuration did not ask for the feed when they began.
+ * Opens the feed for each tenant that has sessions: sessions that are older
+ * than this configuration did not open it when they began.
  */
 
 static void
@@ -271,8 +271,8 @@ ngx_http_mcp_feed_want(ngx_http_mcp_bridge_t *bridge, ngx_mcp_caller_t *caller,
 
 
 /*
- * Opens a feed, or tells its holder that the feed is wanted.  Returns NULL, or
- * why it cannot be opened.
+ * Opens a feed, or signals its holder that the feed is needed.  Returns NULL,
+ * or a text about why it cannot be opened.
  */
 
 static const char *
@@ -321,7 +321,7 @@ ngx_http_mcp_feed_request(ngx_http_mcp_feed_request_t *req)
 }
 
 
-/* opens a feed that no worker reads; NULL, or why it cannot be opened */
+/* the same for a feed that no worker reads */
 
 static const char *
 ngx_http_mcp_feed_open(ngx_http_mcp_feed_request_t *req)
@@ -373,7 +373,7 @@ ngx_http_mcp_feed_open(ngx_http_mcp_feed_request_t *req)
 }
 
 
-/* adds a feed to the wait if it is not connected, but may be soon */
+/* adds a feed to the wait, if it is not connected but may be connected soon */
 
 static void
 ngx_http_mcp_feed_add_wait(ngx_http_mcp_feed_request_t *req)
@@ -470,7 +470,7 @@ ngx_http_mcp_feed_ready(void *data)
 
         if (ngx_mcp_lease_settled(wait->zone, awaited->lease) == NGX_AGAIN) {
 
-            /* the worker that connected the feed may have died since */
+            /* the worker that connected the feed may have died */
 
             if (!ngx_http_mcp_waiter_waiting(&awaited->waiter)) {
                 ngx_http_mcp_waiter_restart(&awaited->waiter);
@@ -487,8 +487,8 @@ ngx_http_mcp_feed_ready(void *data)
 
 
 /*
- * The time of the wait is over.  Feeds that are not connected are noted as
- * failed, so that later waits do not wait for them.
+ * The wait has timed out.  Feeds that are not connected are noted as failed, so
+ * that later requests do not wait for them.
  */
 
 static void
@@ -695,8 +695,8 @@ ngx_http_mcp_feed_tick(ngx_http_mcp_reader_t *reader)
 
 
 /*
- * Tells whether somebody wants the feed.  NGX_OK: yes; NGX_DECLINED: no;
- * NGX_AGAIN: the next call searches on.
+ * Checks whether the feed is needed.  NGX_OK: yes; NGX_DECLINED: no; NGX_AGAIN:
+ * the next call continues the search.
  */
 
 static ngx_int_t
@@ -857,8 +857,8 @@ ngx_http_mcp_feed_gap(ngx_http_mcp_reader_t *reader, const char *why)
 
 
 /*
- * Notifies the subscribers of the feed's topic of a gap, as events of the feed
- * are for no other sessions.
+ * Notifies only the subscribers of the feed's topic of a gap, because events of
+ * the feed concern no other sessions.
  */
 
 static void
@@ -921,8 +921,8 @@ ngx_http_mcp_feed_disconnected(ngx_http_mcp_reader_t *reader)
 
 
 /*
- * The backend refused the feed for good.  The worker keeps the lease, so that
- * no other worker asks the backend.
+ * No attempt to open the feed can succeed.  The worker keeps the lease, so that
+ * no other worker tries.
  */
 
 static void
@@ -942,7 +942,7 @@ ngx_http_mcp_feed_ended(ngx_http_mcp_reader_t *reader, ngx_uint_t how)
 
     if (how == NGX_HTTP_MCP_READER_DROPPED) {
 
-        /* a request may have found the lease just before its end */
+        /* a request may have signaled the lease just before its end */
 
         do {
             rc = ngx_http_mcp_feed_wanted(fs);

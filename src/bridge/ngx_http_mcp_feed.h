@@ -5,11 +5,11 @@
 
 
 /*
- * Feeds (mcp_events): which feeds are read, and how their events are sent.
- * Each feed has a lease in the zone; the worker that holds the lease has a
- * reader (ngx_http_mcp_reader.h).  A feed whose URI or topic depends on the
- * tenant or the topic is opened once for each value that sessions want, and
- * stays open for NGX_HTTP_MCP_FEED_KEEP after no session wants it.
+ * Feeds (mcp_events): opens them and sends their events.  Each feed has a lease
+ * in the zone; the worker that holds the lease has a reader
+ * (ngx_http_mcp_reader.h).  A feed on demand, whose URI or topic depends on the
+ * tenant or the topic, is opened once for each value that sessions need, and
+ * stays open for NGX_HTTP_MCP_FEED_KEEP after the last of them.
  */
 
 #ifndef _NGX_HTTP_MCP_FEED_H_INCLUDED_
@@ -20,10 +20,10 @@
 #include "ngx_http_mcp_reader.h"
 
 
-/* ms for which a feed on demand stays open after no session wants it */
+/* ms; a feed on demand that no session needs stays open for this time */
 #define NGX_HTTP_MCP_FEED_KEEP      60000
 
-/* ms for which a request waits at most until feeds are connected */
+/* ms; the longest time for which a request waits until feeds are connected */
 #define NGX_HTTP_MCP_FEED_TIMEOUT   2000
 
 
@@ -35,7 +35,7 @@ void ngx_http_mcp_feed_init(ngx_mcp_zone_t *zone, ngx_array_t *bridges);
 
 extern ngx_http_mcp_reader_kind_t  ngx_http_mcp_feed_readers;
 
-/* feeds of topics that one session may have open at a time, at most */
+/* feeds of topics that one session may have opened at a time, at most */
 #define NGX_HTTP_MCP_FEED_SESSION  32
 
 
@@ -59,14 +59,14 @@ struct ngx_http_mcp_feed_wait_s {
 
 
 /*
- * Opens the feeds that the caller needs: those of its tenant if topic is NULL
- * (a session began), else those of the topic (it was subscribed to, or a call
- * waits for it).  Any worker may call this.  From then on sessions of the
- * tenant keep its feeds open, and subscribers and waiting calls keep feeds of
- * the topic open.  Returns NULL, or why a feed is not opened.
+ * Opens the feeds that the caller needs.  topic NULL: those of its tenant, as a
+ * session begins; else those of the topic, as it is subscribed to, or a call
+ * waits for it.  Any worker may call this.  Later, sessions of the tenant keep
+ * its feeds open, and subscribers and waiting calls keep feeds of the topic
+ * open.  Returns NULL, or a text about why a feed is not opened.
  *
- * If wait is not NULL, *wait becomes a wait for the feeds that are not
- * connected yet, or NULL if there are none.
+ * If wait is not NULL, sets *wait to a wait for the feeds that are not
+ * connected yet, or to NULL if there are none.
  */
 const char *ngx_http_mcp_feed_want(ngx_http_mcp_bridge_t *bridge,
     ngx_mcp_caller_t *caller, ngx_str_t *topic, ngx_pool_t *pool,

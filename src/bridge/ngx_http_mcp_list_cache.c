@@ -11,7 +11,7 @@
 #include "ngx_mcp_outbox.h"
 
 
-/* copies and bytes of all copies that a worker keeps for a zone, at most */
+/* number and total bytes of the copies of a worker for a zone, at most */
 #define NGX_HTTP_MCP_LIST_CACHE_COPIES  1024
 #define NGX_HTTP_MCP_LIST_CACHE_SIZE    (32 * 1024 * 1024)
 
@@ -20,16 +20,17 @@
 /* value of "annotated": a tool of the list has arguments that headers repeat */
 #define NGX_HTTP_MCP_LIST_ANNOTATED  2
 
-/* ms after which a worker that uses a list tells the zone so again */
+/* ms; interval at which a worker that uses a list notes this in the zone */
 #define NGX_HTTP_MCP_LIST_CACHE_TOUCH  1000
 
-/* bytes of the id by which the zone knows that a line was logged */
+/* bytes of an id by which the zone knows that a warning was logged */
 #define NGX_HTTP_MCP_LIST_CACHE_ID  256
 
 
 /*
- * Audiences of callers without a session that a worker remembers, one for each
- * place in a hash table, and bytes of the names of one audience, at most.
+ * Audiences of callers without a session that a worker remembers, in a hash
+ * table with one audience in each place; and bytes of the tenant and key of an
+ * audience, at most.
  */
 #define NGX_HTTP_MCP_LIST_CACHE_KNOWN      64
 #define NGX_HTTP_MCP_LIST_CACHE_KNOWN_LEN  192
@@ -65,16 +66,16 @@ typedef struct {
 static ngx_http_mcp_list_cache_t *ngx_http_mcp_list_cache(
     ngx_mcp_zone_t *zone);
 static void ngx_http_mcp_list_cache_cleanup(void *data);
-static void ngx_http_mcp_list_cache_names(ngx_http_mcp_bridge_t *bridge,
+static void ngx_http_mcp_list_cache_audience(ngx_http_mcp_bridge_t *bridge,
     ngx_mcp_caller_t *caller, ngx_mcp_audience_t *names);
 static ngx_http_mcp_list_copy_t *ngx_http_mcp_list_cache_use(
     ngx_http_mcp_bridge_t *bridge, ngx_mcp_list_t *list);
-static ngx_int_t ngx_http_mcp_list_cache_ask(ngx_http_mcp_bridge_t *bridge,
+static ngx_int_t ngx_http_mcp_list_cache_lookup(ngx_http_mcp_bridge_t *bridge,
     ngx_mcp_ref_t audience, ngx_uint_t kind, ngx_uint_t partial,
     ngx_mcp_list_t *list);
 static void ngx_http_mcp_list_cache_log_left_out(
     ngx_http_mcp_bridge_t *bridge, ngx_mcp_list_t *list);
-static ngx_int_t ngx_http_mcp_list_cache_enter(ngx_http_mcp_bridge_t *bridge,
+static ngx_int_t ngx_http_mcp_list_cache_join(ngx_http_mcp_bridge_t *bridge,
     ngx_mcp_caller_t *caller, ngx_mcp_audience_t *names);
 static void ngx_http_mcp_list_cache_recall(ngx_http_mcp_bridge_t *bridge,
     ngx_mcp_caller_t *caller);
@@ -91,7 +92,7 @@ static ngx_int_t ngx_http_mcp_list_cache_text(ngx_http_mcp_bridge_t *bridge,
 static ngx_int_t ngx_http_mcp_list_cache_merge(ngx_http_mcp_bridge_t *bridge,
     ngx_http_mcp_list_copy_t *copy, ngx_pool_t *temp);
 static void ngx_http_mcp_list_cache_unlink(ngx_http_mcp_list_copy_t *copy);
-static void ngx_http_mcp_list_cache_bound(ngx_http_mcp_list_cache_t *cache);
+static void ngx_http_mcp_list_cache_evict(ngx_http_mcp_list_cache_t *cache);
 static void ngx_http_mcp_list_cache_ready(void *data);
 
 
@@ -132,7 +133,7 @@ ngx_http_mcp_list_cache(ngx_mcp_zone_t *zone)
 }
 
 
-/* the worker ends; copies that requests still use are not freed */
+/* the worker exits; copies that requests still use are freed on release */
 
 static void
 ngx_http_mcp_list_cache_cleanup(void *data)
@@ -181,7 +182,7 @@ ngx_http_mcp_list_cache_get(ngx_http_mcp_bridge_t *bridge,
         }
     }
 
-    ngx_http_mcp_list_cache_names(bridge, caller, &names);
+    ngx_http_mcp_list_cache_audience(bridge, caller, &names);
 
     rc = NGX_ERROR;
 
@@ -190,15 +191,15 @@ ngx_http_mcp_list_cache_get(ngx_http_mcp_bridge_t *bridge,
     for (i = 0; i < 4; i++) {
 
         if (caller->audience.block == 0) {
-            rc = ngx_http_mcp_list_cache_enter(bridge, caller, &names);
+            rc = ngx_http_mcp_list_cache_join(bridge, caller, &names);
 
             if (rc != NGX_OK) {
                 return rc;
             }
         }
 
-        rc = ngx_http_mcp_list_cache_ask(bridge, caller->audience, kind,
-                                         partial, &found);
+        rc = ngx_http_mcp_list_cache_lookup(bridge, caller->audience, kind,
+                                            partial, &found);
 
         if (rc == NGX_ERROR) {
             caller->audience.block = 0;
@@ -230,7 +231,7 @@ ngx_http_mcp_list_cache_get(ngx_http_mcp_bridge_t *bridge,
 
 
 static void
-ngx_http_mcp_list_cache_names(ngx_http_mcp_bridge_t *bridge,
+ngx_http_mcp_list_cache_audience(ngx_http_mcp_bridge_t *bridge,
     ngx_mcp_caller_t *caller, ngx_mcp_audience_t *names)
 {
     names->endpoint = bridge->endpoint;
@@ -240,8 +241,9 @@ ngx_http_mcp_list_cache_names(ngx_http_mcp_bridge_t *bridge,
 
 
 /*
- * Returns this worker's copy of a list of the zone, which it makes or renews if
- * need be.  NULL: the zone has dropped the list, or there is no memory.
+ * Returns this worker's copy of a list in the zone.  Makes the copy if there is
+ * none or the list has changed.  NULL: the zone has dropped the list, or there
+ * is no memory.
  */
 
 static ngx_http_mcp_list_copy_t *
@@ -275,7 +277,7 @@ ngx_http_mcp_list_cache_passed(ngx_http_mcp_bridge_t *bridge,
     ngx_mcp_list_t      found;
     ngx_mcp_audience_t  names;
 
-    ngx_http_mcp_list_cache_names(bridge, caller, &names);
+    ngx_http_mcp_list_cache_audience(bridge, caller, &names);
 
     if (ngx_mcp_audience_find(bridge->zone, &names, &audience) != NGX_OK
         || ngx_mcp_list_fresh(bridge->zone, audience, &bridge->sources, kind,
@@ -303,7 +305,7 @@ ngx_http_mcp_list_cache_parts(ngx_http_mcp_bridge_t *bridge,
     ngx_mcp_audience_t       names;
     ngx_mcp_list_content_t  *part;
 
-    ngx_http_mcp_list_cache_names(bridge, caller, &names);
+    ngx_http_mcp_list_cache_audience(bridge, caller, &names);
 
     if (ngx_mcp_audience_find(bridge->zone, &names, &audience) != NGX_OK
         || ngx_mcp_list_fresh(bridge->zone, audience, &bridge->sources, kind,
@@ -353,7 +355,7 @@ ngx_http_mcp_list_cache_keep(ngx_http_mcp_bridge_t *bridge,
         return;
     }
 
-    ngx_http_mcp_list_cache_names(bridge, caller, &names);
+    ngx_http_mcp_list_cache_audience(bridge, caller, &names);
 
     if (ngx_mcp_audience_get(bridge->zone, &names, &bridge->sources,
                              bridge->lists_max, &audience)
@@ -378,14 +380,14 @@ ngx_http_mcp_list_cache_index(ngx_http_mcp_bridge_t *bridge,
     zone = bridge->zone;
     audience = caller->audience;
 
-    if (!ngx_http_mcp_list_cache_keeps(bridge, kind)
+    if (!ngx_http_mcp_list_cache_fetches(bridge, kind)
         || (bridge->sources.n == 1 && bridge->sources.elts[0].prefix.len == 0))
     {
         return NULL;
     }
 
     if (audience.block == 0) {
-        ngx_http_mcp_list_cache_names(bridge, caller, &names);
+        ngx_http_mcp_list_cache_audience(bridge, caller, &names);
 
         if (ngx_mcp_audience_find(zone, &names, &audience) != NGX_OK) {
             return NULL;
@@ -396,7 +398,7 @@ ngx_http_mcp_list_cache_index(ngx_http_mcp_bridge_t *bridge,
 
     if (copy == NULL || !ngx_mcp_list_current(zone, &copy->list)) {
 
-        if (ngx_http_mcp_list_cache_ask(bridge, audience, kind, 1, &found)
+        if (ngx_http_mcp_list_cache_lookup(bridge, audience, kind, 1, &found)
             != NGX_OK)
         {
             return NULL;
@@ -438,7 +440,7 @@ ngx_http_mcp_list_cache_view(ngx_http_mcp_bridge_t *bridge,
 
 
 static ngx_int_t
-ngx_http_mcp_list_cache_ask(ngx_http_mcp_bridge_t *bridge,
+ngx_http_mcp_list_cache_lookup(ngx_http_mcp_bridge_t *bridge,
     ngx_mcp_ref_t audience, ngx_uint_t kind, ngx_uint_t partial,
     ngx_mcp_list_t *list)
 {
@@ -476,10 +478,10 @@ ngx_http_mcp_list_cache_log_left_out(ngx_http_mcp_bridge_t *bridge,
 }
 
 
-/* finds or makes the audience of the caller, and has the session join it */
+/* finds or makes the audience of the caller, and lets the session join it */
 
 static ngx_int_t
-ngx_http_mcp_list_cache_enter(ngx_http_mcp_bridge_t *bridge,
+ngx_http_mcp_list_cache_join(ngx_http_mcp_bridge_t *bridge,
     ngx_mcp_caller_t *caller, ngx_mcp_audience_t *names)
 {
     ngx_mcp_ref_t  ref;
@@ -506,9 +508,9 @@ ngx_http_mcp_list_cache_enter(ngx_http_mcp_bridge_t *bridge,
 
 
 /*
- * Finds the audience of a caller without a session, as this worker remembers
- * it; a session keeps its own reference.  The zone tells whether the reference
- * is out of date.
+ * Sets the audience of a caller without a session, if this worker remembers it
+ * (a session has its own reference).  If the reference is out of date, its use
+ * in the zone fails.
  */
 
 static void
@@ -558,8 +560,9 @@ ngx_http_mcp_list_cache_learn(ngx_http_mcp_bridge_t *bridge,
 
 
 /*
- * Returns the place in which the caller's audience is remembered; the place may
- * hold another audience.  NULL: the caller has a session, or long names.
+ * Returns the place for the caller's audience in the hash table; another
+ * audience may be stored there.  NULL: the caller has a session, or its tenant
+ * and key are too long.
  */
 
 static ngx_http_mcp_list_known_t *
@@ -622,6 +625,8 @@ ngx_http_mcp_list_cache_find(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
 }
 
 
+/* makes a copy of the list in place of the old copy; NULL: failed */
+
 static ngx_http_mcp_list_copy_t *
 ngx_http_mcp_list_cache_load(ngx_http_mcp_bridge_t *bridge,
     ngx_mcp_list_t *list)
@@ -681,7 +686,7 @@ ngx_http_mcp_list_cache_load(ngx_http_mcp_bridge_t *bridge,
     cache->n++;
     cache->size += copy->text.len;
 
-    ngx_http_mcp_list_cache_bound(cache);
+    ngx_http_mcp_list_cache_evict(cache);
 
     return copy;
 
@@ -827,10 +832,10 @@ ngx_http_mcp_list_log_hidden(ngx_http_mcp_bridge_t *bridge,
 }
 
 
-/* drops copies, but not the one used last, which was loaded just now */
+/* drops copies over the limits, but not the one that was just loaded */
 
 static void
-ngx_http_mcp_list_cache_bound(ngx_http_mcp_list_cache_t *cache)
+ngx_http_mcp_list_cache_evict(ngx_http_mcp_list_cache_t *cache)
 {
     ngx_queue_t  *q;
 
@@ -922,8 +927,8 @@ ngx_http_mcp_list_cache_ready(void *data)
 
     ngx_mcp_list_t  list;
 
-    if (ngx_http_mcp_list_cache_ask(waiter->bridge, waiter->audience,
-                                    waiter->kind, 0, &list)
+    if (ngx_http_mcp_list_cache_lookup(waiter->bridge, waiter->audience,
+                                       waiter->kind, 0, &list)
         == NGX_AGAIN)
     {
         ngx_http_mcp_waiter_restart(&waiter->waiter);

@@ -5,15 +5,15 @@
 
 
 /*
- * Cached lists: the copies from which each worker answers requests, and the
- * parts of lists that are kept as they pass.
+ * Cached lists.  The zone (ngx_mcp_list.h) has a list in parts, one of each
+ * upstream.  Each worker answers requests from its own copies, which it merges
+ * from the parts.
  *
- * The worker that holds an audience's shared upstream session
- * (ngx_http_mcp_shared.h) fetches that upstream's part of the lists into the
- * zone (ngx_mcp_list.h).  A copy is merged from the parts.
+ * With "on", the worker that holds an audience's shared upstream session
+ * (ngx_http_mcp_shared.h) fetches that upstream's parts into the zone.
  *
- * With "auto" nothing is fetched: a part that an upstream marked as public is
- * kept when it passes on its way to a client.
+ * With "auto" nothing is fetched: when an upstream answers a list request of a
+ * client, and marks the result as public, the result is stored as a part.
  */
 
 #ifndef _NGX_HTTP_MCP_LIST_CACHE_H_INCLUDED_
@@ -30,10 +30,11 @@
 /* a copy of a list in this worker, kept as long as it is used */
 
 typedef struct {
-    ngx_queue_t               queue;      /* place among all copies of the
-                                             worker, the last used one first */
-    ngx_queue_t               chain;      /* place in a bucket of the hash
-                                             table */
+    ngx_queue_t               queue;      /* link in the queue of all copies of
+                                             the worker, the last used one first
+                                             */
+    ngx_queue_t               chain;      /* link in a bucket of the hash table
+                                             */
     ngx_mcp_zone_t           *zone;
     ngx_mcp_list_t            list;       /* the version of the list in the zone
                                              that was copied */
@@ -51,23 +52,24 @@ typedef struct {
     ngx_uint_t                annotated;  /* NGX_HTTP_MCP_LIST_ANNOTATED: a tool
                                              has arguments that headers repeat;
                                              0: it is not known yet */
-    ngx_msec_t                touched;    /* when the zone was told last that
-                                             the list is used */
+    ngx_msec_t                touched;    /* time at which the zone last noted
+                                             that the list is used */
 } ngx_http_mcp_list_copy_t;
 
 
 /* returns whether lists of this kind are fetched: mcp_list_cache is "on" */
-#define ngx_http_mcp_list_cache_keeps(bridge, kind)                           \
+#define ngx_http_mcp_list_cache_fetches(bridge, kind)                         \
     ((bridge)->lists == NGX_HTTP_MCP_LIST_CACHE_ON && (bridge)->router.n      \
      && (bridge)->lists_kinds & NGX_MCP_LIST_BIT(kind))
 
 /*
  * Finds the list of this kind for the caller's audience.
  *
- *   NGX_OK        *list is found; ngx_http_mcp_list_cache_release() after use
+ *   NGX_OK        *list is found; the caller has to call
+ *                 ngx_http_mcp_list_cache_release() after use
  *   NGX_AGAIN     the list is being fetched for the first time: the caller
- *                 waits (ngx_http_mcp_list_cache_wait()), and if that takes
- *                 too long, asks with "partial" for the parts that there are
+ *                 waits (ngx_http_mcp_list_cache_wait()), and after a time-out
+ *                 calls again with "partial", to get the parts that are there
  *   NGX_DECLINED  the list is not cached
  *   NGX_ERROR     the list could not be copied
  */
@@ -77,33 +79,33 @@ ngx_int_t ngx_http_mcp_list_cache_get(ngx_http_mcp_bridge_t *bridge,
 void ngx_http_mcp_list_cache_release(void *list);
 
 /*
- * Finds a list whose parts were kept as they passed.  NGX_OK: the caller
- * releases *list after use; NGX_DECLINED: a part is missing or too old.
+ * With "auto": finds a list of which all parts are stored.  NGX_OK: the caller
+ * has to release *list after use; NGX_DECLINED: a part is missing or too old.
  */
 ngx_int_t ngx_http_mcp_list_cache_passed(ngx_http_mcp_bridge_t *bridge,
     ngx_mcp_caller_t *caller, ngx_uint_t kind,
     ngx_http_mcp_list_copy_t **list);
 
 /*
- * Reads the kept parts of a list that passes: parts[i] is that of upstream i
- * of the router, with a text from pool; text.len 0: it is not kept.  NGX_OK;
- * NGX_DECLINED: no part is kept.
+ * With "auto": reads the stored parts of a list.  parts[i] is that of upstream
+ * i of the router, with a text from pool; text.len 0: the part is not stored.
+ * NGX_OK; NGX_DECLINED: no part is stored.
  */
 ngx_int_t ngx_http_mcp_list_cache_parts(ngx_http_mcp_bridge_t *bridge,
     ngx_mcp_caller_t *caller, ngx_uint_t kind, ngx_pool_t *pool,
     ngx_mcp_list_content_t *parts);
 
 /*
- * Keeps a part of a list that passes, if its hint allows it.  forgotten: as in
- * ngx_mcp_list_keep().
+ * With "auto": stores a part, which was received from the upstream, if its hint
+ * allows this.  forgotten: as in ngx_mcp_list_keep().
  */
 void ngx_http_mcp_list_cache_keep(ngx_http_mcp_bridge_t *bridge,
     ngx_mcp_caller_t *caller, ngx_str_t *upstream,
     ngx_mcp_list_content_t *content, uint64_t forgotten);
 
 /*
- * Returns the text of a list as clients of the audience see it, from pool.
- * data NULL: there is no list.
+ * Returns the merged text of a list, as clients of the audience see it, from
+ * pool.  data NULL: there is no list.
  */
 ngx_str_t ngx_http_mcp_list_cache_view(ngx_http_mcp_bridge_t *bridge,
     ngx_mcp_ref_t audience, ngx_uint_t kind, ngx_pool_t *pool);
@@ -112,19 +114,20 @@ ngx_str_t ngx_http_mcp_list_cache_view(ngx_http_mcp_bridge_t *bridge,
 ngx_uint_t ngx_http_mcp_list_cache_annotated(ngx_http_mcp_list_copy_t *list);
 
 /*
- * Returns the index of the list of this kind for the caller's audience, by the
- * names that clients see (ngx_mcp_merge_find()); sources are numbers of the
- * router's upstreams.  NULL: no list is known, or there is one upstream, whose
- * names stay as they are.  The index is valid until control goes back to the
- * event loop.  The caller must not have lists of its own.
+ * Returns the index of the list of this kind for the caller's audience.  The
+ * index finds entries by the names that clients see (ngx_mcp_merge_find());
+ * sources are numbers of the router's upstreams.  NULL: no list is known, or
+ * there is one upstream, whose names stay as they are.  The index is valid
+ * until control returns to the event loop.  The caller must not have lists of
+ * its own.
  */
 ngx_mcp_merge_t *ngx_http_mcp_list_cache_index(ngx_http_mcp_bridge_t *bridge,
     ngx_mcp_caller_t *caller, ngx_uint_t kind);
 
 
 /*
- * Logs, once for each list of an upstream, that entries were left out when
- * these lists were merged.  Sources are numbers of the router's upstreams.
+ * Logs, once for each list of an upstream, that entries are hidden in the
+ * merged list.  Sources are numbers of the router's upstreams.
  */
 void ngx_http_mcp_list_log_hidden(ngx_http_mcp_bridge_t *bridge,
     ngx_mcp_merge_lists_t *lists);

@@ -12,13 +12,13 @@
 #include "ngx_http_mcp_profile.h"
 
 
-/* ms between two fetches of a list, at least; a shorter hint counts as this */
+/* ms between two fetches of a list, at least; a shorter ttlMs is raised */
 #define NGX_HTTP_MCP_LIST_TTL    10000
 
 /*
- * ms between the fetches of a list that notifications cause, as an upstream may
- * send one whenever its list is fetched; fetches that were not needed for BURST
- * ms may follow each other at once
+ * ms; limits of the fetches that notifications cause, because an upstream may
+ * notify whenever its list is fetched: on average one fetch in each PAUSE, but
+ * fetches that were not needed for BURST ms may follow each other at once.
  */
 #define NGX_HTTP_MCP_LIST_PAUSE  1000
 #define NGX_HTTP_MCP_LIST_BURST  19000
@@ -35,16 +35,16 @@ typedef struct {
     ngx_pool_t                   *pool;      /* memory of the fetch; NULL: the
                                                 list is not being fetched */
     ngx_mcp_pages_t               pages;     /* pages fetched so far */
-    uint32_t                      signals;   /* signals of changes that the zone
-                                                had when the fetch began */
+    uint32_t                      signals;   /* number of signals of changes in
+                                                the zone when the fetch began */
     ngx_msec_t                    ttl;       /* ms until the list is to be
                                                 fetched again */
-    ngx_msec_t                    after;     /* ngx_current_msec; a signal
-                                                causes no fetch before */
+    ngx_msec_t                    not_before;  /* time before which a signal
+                                                  causes no fetch */
     ngx_uint_t                    failures;  /* fetches that failed since the
                                                 last one that succeeded */
-    ngx_uint_t                    large;     /* the log says already that the
-                                                list is too large */
+    ngx_uint_t                    large;     /* the log said that the list is
+                                                too large */
 } ngx_http_mcp_fetch_t;
 
 
@@ -54,8 +54,8 @@ typedef struct {
  */
 
 struct ngx_http_mcp_list_refresh_s {
-    ngx_queue_t               queue;      /* place among all such structures
-                                             of the worker */
+    ngx_queue_t               queue;      /* link in the queue of all such
+                                             structures of the worker */
     ngx_http_mcp_shared_t    *us;
     ngx_mcp_audience_t        names;      /* endpoint, tenant and key of the
                                              audience */
@@ -76,7 +76,7 @@ static void ngx_http_mcp_list_refresh_replaced(ngx_http_mcp_shared_t *us);
 static void ngx_http_mcp_list_refresh_lost(ngx_http_mcp_shared_t *us);
 static ngx_int_t ngx_http_mcp_list_refresh_find(
     ngx_http_mcp_list_refresh_t *r);
-static ngx_msec_t ngx_http_mcp_list_refresh_keep(
+static ngx_msec_t ngx_http_mcp_list_refresh_keep_time(
     ngx_http_mcp_list_refresh_t *r);
 static void ngx_http_mcp_list_refresh_timer(ngx_event_t *ev);
 static void ngx_http_mcp_list_refresh_work(ngx_http_mcp_list_refresh_t *r);
@@ -157,7 +157,7 @@ ngx_http_mcp_list_refresh_prepare(ngx_http_mcp_bridge_t *bridge)
 
         if (ngx_mcp_audience_sync(zone, ref, &bridge->sources) == NGX_OK) {
 
-            /* lists lost the parts of upstreams that were removed */
+            /* parts of removed upstreams were dropped from the lists */
 
             ngx_http_mcp_list_refresh_notify(zone, &names, ref, none, 0);
         }
@@ -166,7 +166,7 @@ ngx_http_mcp_list_refresh_prepare(ngx_http_mcp_bridge_t *bridge)
             ngx_mcp_list_want(zone, ref, bridge->lists_kinds);
         }
 
-        /* an upstream that was added was not asked for this audience yet */
+        /* an added upstream was not asked for this audience's lists yet */
 
         if (bridge->lists_warm || bridge->router.n > 1) {
             (void) ngx_http_mcp_shared_ensure_all(bridge, &names.tenant,
@@ -297,7 +297,7 @@ ngx_http_mcp_list_refresh_held(ngx_http_mcp_shared_t *us)
     refreshes = us->bridge->zone->ctx[NGX_MCP_CTX_LIST_REFRESHES];
     ngx_queue_insert_tail(refreshes, &r->queue);
 
-    /* changes may have been missed while no worker listened */
+    /* changes may have been missed while no worker read the stream */
 
     if (ngx_http_mcp_list_refresh_find(r) == NGX_OK) {
         (void) ngx_mcp_list_signal(us->bridge->zone, r->audience, r->part,
@@ -412,12 +412,12 @@ ngx_http_mcp_list_refresh_find(ngx_http_mcp_list_refresh_t *r)
 
 
 /*
- * Returns ms for which lists are kept up to date after their last use.  Lists
- * of the one audience of all clients are kept for ever, for the next client.
+ * Returns the time, ms, for which lists are kept up to date after their last
+ * use.  It is unlimited if all clients have the same audience.
  */
 
 static ngx_msec_t
-ngx_http_mcp_list_refresh_keep(ngx_http_mcp_list_refresh_t *r)
+ngx_http_mcp_list_refresh_keep_time(ngx_http_mcp_list_refresh_t *r)
 {
     ngx_http_mcp_bridge_t  *bridge;
 
@@ -433,7 +433,7 @@ ngx_http_mcp_list_refresh_keep(ngx_http_mcp_list_refresh_t *r)
 }
 
 
-/* begins to fetch the lists that are due, and sets the timer for the next */
+/* starts to fetch the lists that are due, and sets the timer for the next */
 
 static void
 ngx_http_mcp_list_refresh_work(ngx_http_mcp_list_refresh_t *r)
@@ -456,7 +456,7 @@ ngx_http_mcp_list_refresh_work(ngx_http_mcp_list_refresh_t *r)
 
     if (ngx_http_mcp_list_refresh_find(r) != NGX_OK
         || ngx_mcp_audience_retire(zone, r->audience,
-                                   ngx_http_mcp_list_refresh_keep(r))
+                                   ngx_http_mcp_list_refresh_keep_time(r))
            == NGX_OK)
     {
         r->audience.block = 0;
@@ -474,7 +474,7 @@ ngx_http_mcp_list_refresh_work(ngx_http_mcp_list_refresh_t *r)
         f = &r->fetches[i];
 
         if (f->pool == NULL) {
-            rc = ngx_mcp_list_due(zone, r->part, i, f->after, &f->signals,
+            rc = ngx_mcp_list_due(zone, r->part, i, f->not_before, &f->signals,
                                   &delay);
 
             if (rc == NGX_OK) {
@@ -506,8 +506,9 @@ ngx_http_mcp_list_refresh_start(ngx_http_mcp_fetch_t *f)
                   NGX_MCP_COUNTER_LISTS_REFRESHES, 1);
 
     f->ttl = f->refresh->us->bridge->lists_ttl;
-    f->after = ngx_max(f->after + NGX_HTTP_MCP_LIST_BURST, ngx_current_msec)
-               - NGX_HTTP_MCP_LIST_BURST + NGX_HTTP_MCP_LIST_PAUSE;
+    f->not_before = ngx_max(f->not_before + NGX_HTTP_MCP_LIST_BURST,
+                            ngx_current_msec)
+                    - NGX_HTTP_MCP_LIST_BURST + NGX_HTTP_MCP_LIST_PAUSE;
 
     f->pool = ngx_create_pool(4096, ngx_cycle->log);
     if (f->pool == NULL) {
@@ -567,7 +568,7 @@ ngx_http_mcp_list_refresh_done(ngx_http_mcp_shared_t *us,
     why = "no answer";
 
     /*
-     * A worker that stood still for long has lost the lease, and must not
+     * If this worker was blocked for long, it has lost the lease, and must not
      * replace a newer list by its own.
      */
 
@@ -678,9 +679,9 @@ ngx_http_mcp_list_refresh_store(ngx_http_mcp_fetch_t *f)
 
 
 /*
- * Does what ngx_mcp_list_put() does, and returns the same.  Entries of one
- * upstream may be hidden behind entries of another one; a change that no client
- * can see is not announced.
+ * Stores the part, and returns as ngx_mcp_list_put() does.  In addition, a
+ * change is not announced if no client can see it, because the changed entries
+ * are hidden by those of another upstream.
  */
 
 static ngx_int_t
@@ -698,7 +699,7 @@ ngx_http_mcp_list_refresh_put(ngx_http_mcp_fetch_t *f,
     bridge = r->us->bridge;
     zone = bridge->zone;
 
-    /* if some kinds are not cached, a notification may be about one of these */
+    /* if some kinds are not cached, a notification may concern one of these */
 
     compare = bridge->sources.n > 1
               && bridge->lists_kinds == NGX_MCP_LIST_ALL
@@ -801,9 +802,9 @@ ngx_http_mcp_list_refresh_end(ngx_http_mcp_fetch_t *f)
 
 
 /*
- * Notifies sessions of changed lists.  One notification stands for resources
- * and for templates: if one of the two changed, and the other one is still
- * being fetched, the notification is sent later.
+ * Notifies sessions of changed lists.  Resources and templates have the same
+ * notification: if one of these lists has changed while the other one is being
+ * fetched, the notification is sent later.
  */
 
 static void

@@ -6,8 +6,8 @@
 
 /*
  * Fetches lists of the audiences whose shared upstream sessions this worker
- * holds, when the zone says that they are due, and notifies the sessions of
- * those audiences of changes.
+ * holds, when they are due, and notifies the sessions of these audiences of
+ * changes.
  */
 
 #ifndef _NGX_HTTP_MCP_LIST_REFRESH_H_INCLUDED_
@@ -28,10 +28,10 @@ ngx_int_t ngx_http_mcp_list_refresh_init(ngx_mcp_zone_t *zone);
 void ngx_http_mcp_list_refresh_doorbell(ngx_mcp_zone_t *zone, uint64_t keys);
 
 /*
- * Prepares the lists of an endpoint in a worker that starts: gives the lists
- * in the zone the upstreams of the worker's configuration, forgets them if the
- * endpoint caches no lists any more, and has lists fetched if they are to be
- * there before a client asks for them.
+ * Prepares the lists of an endpoint in a worker that starts: adapts the lists
+ * in the zone to the upstreams of the worker's configuration, drops them if the
+ * endpoint no longer caches lists, and lets lists be fetched that have to be
+ * there before a client requests them.
  */
 void ngx_http_mcp_list_refresh_prepare(ngx_http_mcp_bridge_t *bridge);
 

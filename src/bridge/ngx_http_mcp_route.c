@@ -15,7 +15,7 @@
 #include "ngx_mcp_template.h"
 
 
-/* templates of one upstream with which a URI is compared at most */
+/* templates with which a URI is compared, at most */
 #define NGX_HTTP_MCP_ROUTE_TEMPLATES  256
 
 
@@ -87,8 +87,8 @@ ngx_http_mcp_route(ngx_http_mcp_bridge_t *bridge, ngx_mcp_caller_t *caller,
 
 
 /*
- * Returns the upstream that listed the resource, was found to have it before,
- * or has a template for its URI; NULL: none is known.
+ * Returns the upstream that listed the resource, or had it before, or has a
+ * template for its URI; NULL: none is known.
  */
 
 static ngx_http_mcp_upstream_t *
@@ -180,10 +180,10 @@ ngx_http_mcp_route_next(ngx_http_mcp_bridge_t *bridge,
 
 
 /*
- * Returns the next upstream to ask; NULL: all were asked.  An upstream that
- * does not notify of updates accepts any subscription without a request, so
- * this upstream comes behind those that notify.  An upstream that may not
- * answer comes last: another one may have the resource.
+ * Returns the next upstream to ask; NULL: all were asked.  For an upstream that
+ * does not notify of updates, any subscription succeeds without a request, so
+ * for subscriptions it comes after those that notify.  An upstream that will
+ * probably not answer comes last: another one may have the resource.
  */
 
 static ngx_http_mcp_upstream_t *
@@ -230,7 +230,7 @@ ngx_http_mcp_route_seek(ngx_http_mcp_bridge_t *bridge,
 }
 
 
-/* servers use several codes for an unknown subject, some the code 0 */
+/* for an unknown subject, servers use various codes, even 0 */
 
 ngx_uint_t
 ngx_http_mcp_route_absent(ngx_uint_t method_code, ngx_int_t code)

@@ -5,12 +5,12 @@
 
 
 /*
- * Routes: the upstream that a request is for.  The names of tools and prompts
+ * Routes: finds the upstream of a request.  The names of tools and prompts
  * have the prefix of their upstream.  A resource is at the upstream that
- * listed it, was found to have it before, or has a template for its URI.  If no
- * upstream is known for it, upstreams are asked one after the other, in
- * configured order, until one has the resource.  Requests with a method that
- * the module does not know are routed in the same way.
+ * listed it, or had it before, or has a template for its URI.  If no such
+ * upstream is known, the upstreams are asked one after the other, in configured
+ * order, until one has the resource.  Requests with a method that the module
+ * does not know are routed in the same way.
  */
 
 #ifndef _NGX_HTTP_MCP_ROUTE_H_INCLUDED_
@@ -20,7 +20,7 @@
 #include "ngx_http_mcp_bridge.h"
 
 
-/* the route of a request; what it points to lives as long as the request */
+/* the route of a request; its memory lives as long as the request */
 
 typedef struct {
     ngx_http_mcp_upstream_t  *upstream;   /* NULL: no upstream has the subject
@@ -30,25 +30,26 @@ typedef struct {
                                              the client sent */
     uint32_t                  asked;      /* bits of the upstreams that were
                                              asked, including "upstream" */
-    unsigned                  cut:1;      /* "local" is wrong if the name that
-                                             clients see was cut */
-    unsigned                  seek:1;     /* if "upstream" answers that it has
-                                             no such subject, the next upstream
-                                             is asked */
+    unsigned                  cut:1;      /* the client's name may be a
+                                             shortened one; then "local" is
+                                             wrong */
+    unsigned                  seek:1;     /* if "upstream" answers that it does
+                                             not have the subject, the next
+                                             upstream is asked */
 } ngx_http_mcp_route_t;
 
 
 /*
  * Finds the upstream of a request.  subject: the path of the member that names
- * the thing that the method acts on (ngx_mcp_message_t); name: its decoded
- * value.
+ * the subject of the method, such as a tool or resource (ngx_mcp_message_t);
+ * name: the decoded value of this member.
  */
 void ngx_http_mcp_route(ngx_http_mcp_bridge_t *bridge,
     ngx_mcp_caller_t *caller, ngx_uint_t method_code, ngx_mcp_path_e subject,
     ngx_str_t *name, ngx_http_mcp_route_t *route);
 
 /*
- * Makes the next upstream that was not asked yet the route's upstream.  NGX_OK;
+ * Sets the route's upstream to the next one that was not asked yet.  NGX_OK;
  * NGX_DECLINED: all upstreams were asked.
  */
 ngx_int_t ngx_http_mcp_route_next(ngx_http_mcp_bridge_t *bridge,
@@ -56,8 +57,8 @@ ngx_int_t ngx_http_mcp_route_next(ngx_http_mcp_bridge_t *bridge,
     ngx_http_mcp_route_t *route);
 
 /*
- * Returns whether an error with this code means that the upstream has no such
- * subject.
+ * Returns whether an error with this code means that the upstream does not have
+ * the subject.
  */
 ngx_uint_t ngx_http_mcp_route_absent(ngx_uint_t method_code, ngx_int_t code);
 

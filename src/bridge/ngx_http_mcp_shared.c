@@ -16,24 +16,26 @@
 #include "ngx_mcp_outbox.h"
 
 
-/* ms after which an upstream that refused the stream is asked again */
+/* ms; if an upstream refused the stream, it is requested again after this */
 #define NGX_HTTP_MCP_SHARED_RETRY       300000
 
-/* requests of one session that run at a time; other requests wait */
+/* requests of one session that run at a time, at most; others wait */
 #define NGX_HTTP_MCP_SHARED_RUNNING     8
 
 /*
- * Resources of which a gap is told one by one.  If there are more, each session
- * of the endpoint and tenant gets a gap.
+ * Resources, at most, whose subscribers are notified one by one after a gap.
+ * If there are more, all sessions of the endpoint and tenant get a gap.
  */
 #define NGX_HTTP_MCP_SHARED_URIS        256
 
 /*
- * Places in a URI, counted from its end, at which the URI of a resource may end
- * of which the URI's resource is a part.
+ * Places in a URI, counted from its end, at which the URI of a parent resource
+ * may end.
  */
-#define NGX_HTTP_MCP_SHARED_WHOLES      16
+#define NGX_HTTP_MCP_SHARED_PARENTS      16
 
+
+/* a request in the shared upstream session */
 
 typedef struct {
     ngx_queue_t                       queue;
@@ -41,9 +43,9 @@ typedef struct {
     ngx_http_mcp_shared_t            *us;
     ngx_str_t                         method;
     ngx_str_t                         params;
-    ngx_str_t                         uri;    /* URI of a resource that is to be
-                                                 subscribed to or unsubscribed
-                                                 from */
+    ngx_str_t                         uri;    /* the resource, if the request
+                                                 is one of subscriptions; else
+                                                 empty */
     ngx_str_t                         id;
     ngx_http_mcp_shared_done_pt       done;
     void                             *data;
@@ -52,15 +54,15 @@ typedef struct {
 } ngx_http_mcp_shared_request_t;
 
 
-/* a subscription that the next request of the stream makes or ends */
+/* a subscription that the next request of the stream has to make or end */
 
 typedef struct {
     ngx_queue_t                       queue;
     ngx_pool_t                       *pool;
     ngx_mcp_interest_job_t            job;
-    ngx_uint_t                        sent;   /* the stream that is being opened
-                                                 was asked with this change */
-} ngx_http_mcp_interest_asked_t;
+    ngx_uint_t                        sent;   /* the request of a stream was
+                                                 sent with this change */
+} ngx_http_mcp_interest_change_t;
 
 
 static ngx_int_t ngx_http_mcp_shared_key(ngx_http_mcp_bridge_t *bridge,
@@ -73,7 +75,7 @@ static ngx_http_mcp_upstream_t *ngx_http_mcp_shared_find(ngx_mcp_zone_t *zone,
 static ngx_int_t ngx_http_mcp_shared_held(ngx_http_mcp_reader_t *reader);
 static void ngx_http_mcp_shared_signaled(ngx_http_mcp_reader_t *reader);
 static void ngx_http_mcp_shared_post(ngx_http_mcp_shared_t *us);
-static void ngx_http_mcp_shared_listens(ngx_http_mcp_shared_t *us);
+static void ngx_http_mcp_shared_check_listening(ngx_http_mcp_shared_t *us);
 static void ngx_http_mcp_shared_pause(ngx_http_mcp_shared_t *us);
 static void ngx_http_mcp_shared_established(ngx_http_mcp_shared_t *us,
     ngx_uint_t serial);
@@ -96,7 +98,7 @@ static void ngx_http_mcp_shared_destroyed(
 static void ngx_http_mcp_shared_end(ngx_http_mcp_shared_request_t *req);
 static void ngx_http_mcp_shared_free(ngx_http_mcp_shared_request_t *req);
 static void ngx_http_mcp_shared_close_requests(ngx_http_mcp_shared_t *us);
-static void ngx_http_mcp_shared_close_asked(ngx_http_mcp_shared_t *us);
+static void ngx_http_mcp_shared_drop_changes(ngx_http_mcp_shared_t *us);
 static void ngx_http_mcp_shared_stream_close(ngx_http_mcp_shared_t *us);
 static ngx_uint_t ngx_http_mcp_shared_wanted(ngx_http_mcp_reader_t *reader);
 static ngx_int_t ngx_http_mcp_shared_filter(ngx_http_mcp_reader_t *reader,
@@ -121,18 +123,18 @@ static void ngx_http_mcp_shared_notify_updated(ngx_http_mcp_shared_t *us,
 static void ngx_http_mcp_shared_notify(ngx_http_mcp_shared_t *us,
     ngx_pool_t *pool, ngx_str_t *text, ngx_str_t *uri, ngx_uint_t flags,
     ngx_mcp_consume_t *consume);
-static ngx_uint_t ngx_http_mcp_shared_wholes(ngx_http_mcp_shared_t *us,
+static ngx_uint_t ngx_http_mcp_shared_parents(ngx_http_mcp_shared_t *us,
     ngx_str_t *uri, ngx_mcp_delivery_t *d);
 static ngx_http_mcp_manner_t *ngx_http_mcp_shared_manner(
     ngx_http_mcp_shared_t *us);
 static void ngx_http_mcp_interest_run(ngx_http_mcp_shared_t *us);
-static ngx_int_t ngx_http_mcp_interest_ask(ngx_http_mcp_shared_t *us,
+static ngx_int_t ngx_http_mcp_interest_change(ngx_http_mcp_shared_t *us,
     ngx_mcp_interest_job_t *job, ngx_pool_t *pool);
-static void ngx_http_mcp_interest_asked(ngx_http_mcp_shared_t *us,
-    ngx_http_mcp_interest_asked_t *asked, ngx_int_t rc);
-static void ngx_http_mcp_interest_streamless(ngx_http_mcp_shared_t *us);
+static void ngx_http_mcp_interest_change_done(ngx_http_mcp_shared_t *us,
+    ngx_http_mcp_interest_change_t *change, ngx_int_t rc);
+static void ngx_http_mcp_interest_no_stream(ngx_http_mcp_shared_t *us);
 static ngx_uint_t ngx_http_mcp_interest_in(
-    ngx_http_mcp_interest_asked_t *asked, ngx_str_t *uris);
+    ngx_http_mcp_interest_change_t *change, ngx_str_t *uris);
 static ngx_int_t ngx_http_mcp_interest_request(ngx_http_mcp_shared_t *us,
     ngx_mcp_interest_job_t *job, ngx_pool_t *pool);
 static void ngx_http_mcp_interest_done(ngx_http_mcp_shared_t *us,
@@ -205,7 +207,7 @@ ngx_http_mcp_shared_ensure(ngx_http_mcp_bridge_t *bridge,
         return NGX_ERROR;
     }
 
-    /* the holder, which may be about to drop the lease, keeps it if signaled */
+    /* even a holder that is about to drop the lease keeps it when signaled */
 
     if (ngx_mcp_lease_signal(bridge->zone, &key) == NGX_OK) {
         return NGX_OK;
@@ -383,7 +385,7 @@ ngx_http_mcp_shared_held(ngx_http_mcp_reader_t *reader)
 
     ngx_queue_init(&us->waiting);
     ngx_queue_init(&us->running);
-    ngx_queue_init(&us->asked);
+    ngx_queue_init(&us->changes);
 
     us->work.handler = ngx_http_mcp_shared_work;
     us->work.data = us;
@@ -401,7 +403,7 @@ ngx_http_mcp_shared_held(ngx_http_mcp_reader_t *reader)
 
     ngx_http_mcp_shared_handlers->held(us);
 
-    ngx_http_mcp_shared_listens(us);
+    ngx_http_mcp_shared_check_listening(us);
 
     return NGX_OK;
 }
@@ -417,7 +419,7 @@ ngx_http_mcp_shared_signaled(ngx_http_mcp_reader_t *reader)
     us->unused_since = ngx_current_msec;
     us->paused = 0;
 
-    ngx_http_mcp_shared_listens(us);
+    ngx_http_mcp_shared_check_listening(us);
     ngx_http_mcp_shared_post(us);
 
     ngx_http_mcp_shared_handlers->signaled(us);
@@ -451,12 +453,13 @@ ngx_http_mcp_shared_post(ngx_http_mcp_shared_t *us)
 
 
 /*
- * Finds out whether there are clients that hear of changes on no other stream:
- * clients without a session, and all clients if the upstream keeps no sessions.
+ * Checks whether clients need this stream because no other one notifies them of
+ * changes: clients without a session, and, if the upstream keeps no sessions,
+ * all clients.
  */
 
 static void
-ngx_http_mcp_shared_listens(ngx_http_mcp_shared_t *us)
+ngx_http_mcp_shared_check_listening(ngx_http_mcp_shared_t *us)
 {
     ngx_http_mcp_manner_t  *manner;
 
@@ -516,7 +519,7 @@ ngx_http_mcp_shared_tick(ngx_http_mcp_reader_t *reader)
         return;
     }
 
-    ngx_http_mcp_shared_listens(us);
+    ngx_http_mcp_shared_check_listening(us);
 
     if (us->users || us->nrunning || us->nwaiting) {
         us->unused_since = ngx_current_msec;
@@ -524,7 +527,7 @@ ngx_http_mcp_shared_tick(ngx_http_mcp_reader_t *reader)
 
     if (ngx_current_msec - us->unused_since >= NGX_HTTP_MCP_SHARED_KEEP) {
 
-        /* a user that comes later finds no lease, and makes a new one */
+        /* a later user finds no lease, and makes a new one */
 
         ngx_http_mcp_reader_end(reader, NGX_HTTP_MCP_READER_DROPPED);
         return;
@@ -545,6 +548,8 @@ ngx_http_mcp_shared_tick(ngx_http_mcp_reader_t *reader)
 }
 
 
+/* starts everything that is due: subscriptions, the stream, requests */
+
 static void
 ngx_http_mcp_shared_work(ngx_event_t *ev)
 {
@@ -564,7 +569,7 @@ ngx_http_mcp_shared_work(ngx_event_t *ev)
     ngx_http_mcp_shared_use(us, NGX_HTTP_MCP_SHARED_SUBSCRIPTIONS,
                             ngx_mcp_interests(us->bridge->zone, us->ref));
 
-    if (!ngx_queue_empty(&us->asked)) {
+    if (!ngx_queue_empty(&us->changes)) {
         ngx_http_mcp_reader_replace(&us->reader);
     }
 
@@ -654,7 +659,7 @@ ngx_http_mcp_shared_ended(ngx_http_mcp_reader_t *reader, ngx_uint_t how)
     }
 
     ngx_http_mcp_shared_close_requests(us);
-    ngx_http_mcp_shared_close_asked(us);
+    ngx_http_mcp_shared_drop_changes(us);
 
     if (us->work.posted) {
         ngx_delete_posted_event(&us->work);
@@ -723,9 +728,9 @@ ngx_http_mcp_shared_enqueue(ngx_http_mcp_shared_t *us, ngx_pool_t *pool,
 
 
 /*
- * Starts requests that wait.  The upstream session is made by the request of
- * the stream, or else by the first request, which runs alone; then requests run
- * side by side.  No request is sent before that of the stream.
+ * Starts waiting requests.  The upstream session is made by the request of the
+ * stream, or, without a stream, by the first request, which runs alone.  Later
+ * requests run in parallel.  No request is sent before that of the stream.
  */
 
 static void
@@ -882,7 +887,7 @@ ngx_http_mcp_shared_done(ngx_http_mcp_upstream_request_t *ureq,
 }
 
 
-/* the memory of ureq was freed, as the worker quits */
+/* nginx frees the memory of ureq, because the worker exits */
 
 static void
 ngx_http_mcp_shared_destroyed(ngx_http_mcp_upstream_request_t *ureq)
@@ -953,20 +958,20 @@ ngx_http_mcp_shared_close_requests(ngx_http_mcp_shared_t *us)
 }
 
 
-/* drops the changes of subscriptions; the next holder asks for them again */
+/* drops the changes of subscriptions; the next holder makes them */
 
 static void
-ngx_http_mcp_shared_close_asked(ngx_http_mcp_shared_t *us)
+ngx_http_mcp_shared_drop_changes(ngx_http_mcp_shared_t *us)
 {
-    ngx_queue_t                    *q;
-    ngx_http_mcp_interest_asked_t  *asked;
+    ngx_queue_t                     *q;
+    ngx_http_mcp_interest_change_t  *change;
 
-    while (!ngx_queue_empty(&us->asked)) {
-        q = ngx_queue_head(&us->asked);
-        asked = ngx_queue_data(q, ngx_http_mcp_interest_asked_t, queue);
+    while (!ngx_queue_empty(&us->changes)) {
+        q = ngx_queue_head(&us->changes);
+        change = ngx_queue_data(q, ngx_http_mcp_interest_change_t, queue);
 
         ngx_queue_remove(q);
-        ngx_destroy_pool(asked->pool);
+        ngx_destroy_pool(change->pool);
     }
 }
 
@@ -1004,13 +1009,13 @@ static ngx_int_t
 ngx_http_mcp_shared_filter(ngx_http_mcp_reader_t *reader, ngx_pool_t *pool,
     ngx_str_t *uris)
 {
-    u_char                         *p;
-    size_t                          len;
-    ngx_str_t                      *uri;
-    ngx_uint_t                      i, n;
-    ngx_queue_t                    *q;
-    ngx_http_mcp_shared_t          *us;
-    ngx_http_mcp_interest_asked_t  *asked;
+    u_char                          *p;
+    size_t                           len;
+    ngx_str_t                       *uri;
+    ngx_uint_t                       i, n;
+    ngx_queue_t                     *q;
+    ngx_http_mcp_shared_t           *us;
+    ngx_http_mcp_interest_change_t  *change;
 
     us = reader->data;
 
@@ -1047,63 +1052,63 @@ ngx_http_mcp_shared_filter(ngx_http_mcp_reader_t *reader, ngx_pool_t *pool,
     *p++ = ']';
     uris->len = p - uris->data;
 
-    for (q = ngx_queue_head(&us->asked);
-         q != ngx_queue_sentinel(&us->asked);
+    for (q = ngx_queue_head(&us->changes);
+         q != ngx_queue_sentinel(&us->changes);
          q = ngx_queue_next(q))
     {
-        asked = ngx_queue_data(q, ngx_http_mcp_interest_asked_t, queue);
-        asked->sent = 1;
+        change = ngx_queue_data(q, ngx_http_mcp_interest_change_t, queue);
+        change->sent = 1;
     }
 
     return NGX_OK;
 }
 
 
-/* a subscription is accepted if the stream acknowledges its URI */
+/* a subscription is accepted if the acknowledged filter has its URI */
 
 static void
 ngx_http_mcp_shared_acknowledged(ngx_http_mcp_reader_t *reader,
     ngx_str_t *uris)
 {
-    ngx_int_t                       rc;
-    ngx_queue_t                    *q;
-    ngx_http_mcp_shared_t          *us;
-    ngx_http_mcp_interest_asked_t  *asked;
+    ngx_int_t                        rc;
+    ngx_queue_t                     *q;
+    ngx_http_mcp_shared_t           *us;
+    ngx_http_mcp_interest_change_t  *change;
 
     us = reader->data;
 
     us->filters = reader->ureq->manner->filters;
 
     if (!us->filters) {
-        ngx_http_mcp_interest_streamless(us);
+        ngx_http_mcp_interest_no_stream(us);
     }
 
-    q = ngx_queue_head(&us->asked);
+    q = ngx_queue_head(&us->changes);
 
-    while (q != ngx_queue_sentinel(&us->asked)) {
-        asked = ngx_queue_data(q, ngx_http_mcp_interest_asked_t, queue);
+    while (q != ngx_queue_sentinel(&us->changes)) {
+        change = ngx_queue_data(q, ngx_http_mcp_interest_change_t, queue);
         q = ngx_queue_next(q);
 
-        rc = asked->job.subscribe ? NGX_DECLINED : NGX_OK;
+        rc = change->job.subscribe ? NGX_DECLINED : NGX_OK;
 
-        if (asked->job.subscribe && ngx_http_mcp_interest_in(asked, uris)) {
+        if (change->job.subscribe && ngx_http_mcp_interest_in(change, uris)) {
 
-            /* the URI may have been in the filter before this change */
+            /* even if the filter had the URI before this change */
 
             rc = NGX_OK;
 
-        } else if (!asked->sent) {
+        } else if (!change->sent) {
             continue;
         }
 
-        ngx_http_mcp_interest_asked(us, asked, rc);
+        ngx_http_mcp_interest_change_done(us, change, rc);
     }
 
     ngx_http_mcp_shared_post(us);
 }
 
 
-/* notes that the stream is requested: later changes of lists are noticed */
+/* the stream is requested: changes of lists after this are notified */
 
 static void
 ngx_http_mcp_shared_before_open(ngx_http_mcp_reader_t *reader,
@@ -1179,7 +1184,7 @@ ngx_http_mcp_shared_stopped(ngx_http_mcp_reader_t *reader)
     }
 
     ngx_http_mcp_shared_manner(us);
-    ngx_http_mcp_interest_streamless(us);
+    ngx_http_mcp_interest_no_stream(us);
 
     ngx_http_mcp_shared_disconnected(reader);
 }
@@ -1268,9 +1273,9 @@ ngx_http_mcp_shared_gap(ngx_http_mcp_reader_t *reader, const char *why)
 
 
 /*
- * Notifies of a gap the subscribers of the resources to which the present
- * upstream session is subscribed.  Subscribers of another resource are notified
- * when the session is subscribed to that resource.
+ * After a gap, notifies the subscribers of the resources to which the present
+ * upstream session is subscribed.  Subscribers of other resources are notified
+ * when the session subscribes to these.
  */
 
 static void
@@ -1373,7 +1378,7 @@ ngx_http_mcp_shared_notify(ngx_http_mcp_shared_t *us, ngx_pool_t *pool,
     ngx_mcp_consume_t *consume)
 {
     ngx_mcp_post_t          post;
-    ngx_mcp_delivery_t      d[2 + 2 * NGX_HTTP_MCP_SHARED_WHOLES];
+    ngx_mcp_delivery_t      d[2 + 2 * NGX_HTTP_MCP_SHARED_PARENTS];
     ngx_http_mcp_manner_t  *manner;
 
     ngx_memzero(d, sizeof(ngx_mcp_delivery_t));
@@ -1390,7 +1395,7 @@ ngx_http_mcp_shared_notify(ngx_http_mcp_shared_t *us, ngx_pool_t *pool,
     d[0].event.uri[0] = *uri;
     d[0].event.list_key = us->audience_key;
 
-    /* sessions with lists of their own hear of changes on their own streams */
+    /* sessions with lists of their own are notified on their own streams */
 
     if (uri->len == 0) {
         manner = ngx_http_mcp_manner(us->upstream, &us->tenant, 1);
@@ -1402,8 +1407,8 @@ ngx_http_mcp_shared_notify(ngx_http_mcp_shared_t *us, ngx_pool_t *pool,
         }
 
         /*
-         * Sessions with a stream of their own at the upstream hear of the
-         * change there, but not of the shared session's gap.
+         * Sessions with a stream of their own at the upstream are notified of
+         * the change there, but not of a gap of the shared session.
          */
 
         if (consume) {
@@ -1413,7 +1418,7 @@ ngx_http_mcp_shared_notify(ngx_http_mcp_shared_t *us, ngx_pool_t *pool,
     } else {
 
         if (consume) {
-            post.n += ngx_http_mcp_shared_wholes(us, uri, d);
+            post.n += ngx_http_mcp_shared_parents(us, uri, d);
         }
 
         if (uri->len <= NGX_MCP_TOPIC_URI_MAX) {
@@ -1440,26 +1445,26 @@ ngx_http_mcp_shared_notify(ngx_http_mcp_shared_t *us, ngx_pool_t *pool,
 
 
 /*
- * The changed resource may be a part of other resources to which sessions are
- * subscribed: its URI then begins with their URIs.  Makes copies of the
- * delivery d[0] for these resources, up to two for each of
- * NGX_HTTP_MCP_SHARED_WHOLES places, and returns the number of copies.  Clients
- * with a stream at the upstream are notified on that stream.
+ * The updated resource may be a part of other resources to which sessions are
+ * subscribed, its parents: its URI then begins with their URIs.  Makes copies
+ * of the delivery d[0] for the parents, up to two for each of
+ * NGX_HTTP_MCP_SHARED_PARENTS places, and returns the number of copies.
+ * Clients with a stream at the upstream are notified on that stream.
  */
 
 static ngx_uint_t
-ngx_http_mcp_shared_wholes(ngx_http_mcp_shared_t *us, ngx_str_t *uri,
+ngx_http_mcp_shared_parents(ngx_http_mcp_shared_t *us, ngx_str_t *uri,
     ngx_mcp_delivery_t *d)
 {
     size_t      i;
-    ngx_str_t   whole;
+    ngx_str_t   parent;
     ngx_uint_t  n, places;
 
     n = 0;
     places = 0;
-    whole.data = uri->data;
+    parent.data = uri->data;
 
-    for (i = uri->len - 1; i && places < NGX_HTTP_MCP_SHARED_WHOLES; i--) {
+    for (i = uri->len - 1; i && places < NGX_HTTP_MCP_SHARED_PARENTS; i--) {
 
         if (uri->data[i] != '/' && uri->data[i] != '?' && uri->data[i] != '#')
         {
@@ -1470,10 +1475,10 @@ ngx_http_mcp_shared_wholes(ngx_http_mcp_shared_t *us, ngx_str_t *uri,
 
         /* "a:b/c" may be a part of "a:b/" and of "a:b" */
 
-        for (whole.len = i + 1; whole.len >= i; whole.len--) {
+        for (parent.len = i + 1; parent.len >= i; parent.len--) {
 
-            if (whole.len == uri->len
-                || !ngx_mcp_interest_exists(us->bridge->zone, us->ref, &whole))
+            if (parent.len == uri->len
+                || !ngx_mcp_interest_exists(us->bridge->zone, us->ref, &parent))
             {
                 continue;
             }
@@ -1481,7 +1486,7 @@ ngx_http_mcp_shared_wholes(ngx_http_mcp_shared_t *us, ngx_str_t *uri,
             n++;
 
             d[n] = d[0];
-            d[n].event.uri[0] = whole;
+            d[n].event.uri[0] = parent;
             d[n].event.upstream = us->upstream->name;
         }
     }
@@ -1491,8 +1496,8 @@ ngx_http_mcp_shared_wholes(ngx_http_mcp_shared_t *us, ngx_str_t *uri,
 
 
 /*
- * Returns the upstream's manner, and sets us->filters by it.  NULL: this worker
- * does not know the manner yet; us->filters stays as it is.
+ * Returns the upstream's manner, and sets us->filters accordingly.  NULL: this
+ * worker does not know the manner yet; us->filters is not changed.
  */
 
 static ngx_http_mcp_manner_t *
@@ -1523,7 +1528,7 @@ ngx_http_mcp_interest_run(ngx_http_mcp_shared_t *us)
     if (manner == NULL && !us->established && !us->no_stream
         && us->upstream->listen)
     {
-        /* the request of the stream will find out how to subscribe */
+        /* the request of the stream will show how to subscribe */
 
         return;
     }
@@ -1554,7 +1559,7 @@ ngx_http_mcp_interest_run(ngx_http_mcp_shared_t *us)
 
         if (us->filters) {
 
-            if (ngx_http_mcp_interest_ask(us, job, pool) == NGX_OK) {
+            if (ngx_http_mcp_interest_change(us, job, pool) == NGX_OK) {
                 continue;
             }
 
@@ -1573,59 +1578,61 @@ ngx_http_mcp_interest_run(ngx_http_mcp_shared_t *us)
 
 
 /*
- * Asks for a change of subscriptions at an upstream where the request of the
- * stream names the URIs: an open stream is replaced by a new one; a stream that
- * is being opened is replaced once it is open.
+ * Changes a subscription at an upstream where the request of the stream names
+ * the URIs: an open stream is replaced by a new one, and a stream that is being
+ * opened is replaced as soon as it is open.
  */
 
 static ngx_int_t
-ngx_http_mcp_interest_ask(ngx_http_mcp_shared_t *us,
+ngx_http_mcp_interest_change(ngx_http_mcp_shared_t *us,
     ngx_mcp_interest_job_t *job, ngx_pool_t *pool)
 {
-    ngx_http_mcp_interest_asked_t  *asked;
+    ngx_http_mcp_interest_change_t  *change;
 
-    asked = ngx_pcalloc(pool, sizeof(ngx_http_mcp_interest_asked_t));
-    if (asked == NULL) {
+    change = ngx_pcalloc(pool, sizeof(ngx_http_mcp_interest_change_t));
+    if (change == NULL) {
         return NGX_ERROR;
     }
 
-    asked->pool = pool;
-    asked->job = *job;
+    change->pool = pool;
+    change->job = *job;
 
-    ngx_queue_insert_tail(&us->asked, &asked->queue);
+    ngx_queue_insert_tail(&us->changes, &change->queue);
 
     if (job->subscribe && us->reader.up
-        && ngx_http_mcp_interest_in(asked, &us->reader.ureq->acknowledged))
+        && ngx_http_mcp_interest_in(change, &us->reader.ureq->acknowledged))
     {
         /* the open stream already carries updates of the resource */
 
-        ngx_http_mcp_interest_asked(us, asked, NGX_OK);
+        ngx_http_mcp_interest_change_done(us, change, NGX_OK);
 
     } else if (us->no_stream) {
-        ngx_http_mcp_interest_asked(us, asked, NGX_DECLINED);
+        ngx_http_mcp_interest_change_done(us, change, NGX_DECLINED);
     }
 
     return NGX_OK;
 }
 
 
+/* notes the result of a change in the zone (ngx_mcp_interest_done()) */
+
 static void
-ngx_http_mcp_interest_asked(ngx_http_mcp_shared_t *us,
-    ngx_http_mcp_interest_asked_t *asked, ngx_int_t rc)
+ngx_http_mcp_interest_change_done(ngx_http_mcp_shared_t *us,
+    ngx_http_mcp_interest_change_t *change, ngx_int_t rc)
 {
     ngx_mcp_upstream_session_t  made;
 
-    ngx_queue_remove(&asked->queue);
+    ngx_queue_remove(&change->queue);
 
-    if (rc == NGX_DECLINED && asked->job.subscribe) {
+    if (rc == NGX_DECLINED && change->job.subscribe) {
         ngx_log_error(NGX_LOG_NOTICE, ngx_cycle->log, 0,
                       "mcp upstream \"%V\" of endpoint \"%V\" does not tell "
                       "of updates of \"%V\"",
                       &us->upstream->name, &us->bridge->endpoint,
-                      &asked->job.uri);
+                      &change->job.uri);
     }
 
-    /* the upstream may have a session from the time of another revision */
+    /* before the upstream changed its revision, it may have had a session */
 
     if (ngx_mcp_upstream_session_peek(us->bridge->zone, us->ref,
                                       &us->upstream->name, &made)
@@ -1635,31 +1642,31 @@ ngx_http_mcp_interest_asked(ngx_http_mcp_shared_t *us,
     }
 
     ngx_mcp_interest_done(us->bridge->zone, us->reader.lease.fence,
-                          &asked->job, rc, made.serial);
+                          &change->job, rc, made.serial);
 
-    ngx_destroy_pool(asked->pool);
+    ngx_destroy_pool(change->pool);
 }
 
 
 /*
- * Ends the wait of all subscriptions for a stream, as there will be none.  They
- * are refused; or, if the upstream now knows resources/subscribe, they are
- * asked for again by requests.
+ * Ends the wait of all changes for a stream, because there will be none.  They
+ * are refused, or, if the upstream now has resources/subscribe, they are made
+ * by requests.
  */
 
 static void
-ngx_http_mcp_interest_streamless(ngx_http_mcp_shared_t *us)
+ngx_http_mcp_interest_no_stream(ngx_http_mcp_shared_t *us)
 {
     ngx_int_t     rc;
     ngx_queue_t  *q;
 
     rc = us->filters ? NGX_DECLINED : NGX_BUSY;
 
-    while (!ngx_queue_empty(&us->asked)) {
-        q = ngx_queue_head(&us->asked);
+    while (!ngx_queue_empty(&us->changes)) {
+        q = ngx_queue_head(&us->changes);
 
-        ngx_http_mcp_interest_asked(us, ngx_queue_data(q,
-                                            ngx_http_mcp_interest_asked_t,
+        ngx_http_mcp_interest_change_done(us, ngx_queue_data(q,
+                                            ngx_http_mcp_interest_change_t,
                                             queue),
                                     rc);
     }
@@ -1669,18 +1676,18 @@ ngx_http_mcp_interest_streamless(ngx_http_mcp_shared_t *us)
 /* returns whether the subscription's URI is in this raw array of URIs */
 
 static ngx_uint_t
-ngx_http_mcp_interest_in(ngx_http_mcp_interest_asked_t *asked,
+ngx_http_mcp_interest_in(ngx_http_mcp_interest_change_t *change,
     ngx_str_t *uris)
 {
     ngx_str_t  rest, raw, uri;
 
-    uri.data = ngx_pnalloc(asked->pool,
-                           ngx_mcp_json_escaped_len(&asked->job.uri));
+    uri.data = ngx_pnalloc(change->pool,
+                           ngx_mcp_json_escaped_len(&change->job.uri));
     if (uri.data == NULL) {
         return 0;
     }
 
-    uri.len = ngx_mcp_json_escape(uri.data, &asked->job.uri) - uri.data;
+    uri.len = ngx_mcp_json_escape(uri.data, &change->job.uri) - uri.data;
     rest = *uris;
 
     while (rest.len && ngx_mcp_json_element(&rest, &raw) == NGX_OK) {
@@ -1731,7 +1738,7 @@ ngx_http_mcp_interest_done(ngx_http_mcp_shared_t *us,
 
     if (answer->filters && answer->outcome == NGX_HTTP_MCP_OK) {
 
-        /* the answer tells that the request of the stream names the URIs */
+        /* the upstream has no resources/subscribe: the stream has to do it */
 
         rc = NGX_BUSY;
 

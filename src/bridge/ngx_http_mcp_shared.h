@@ -8,23 +8,23 @@
  * Shared upstream sessions.  There is one at each upstream for each audience
  * (endpoint, tenant, list key), for all sessions of the audience.  One worker
  * holds it, by a lease; only that worker has an ngx_http_mcp_shared_t for it.
- * The holder listens for changes, keeps the subscriptions and fetches the
- * lists.
+ * The holder reads the stream of changes, makes and ends the subscriptions, and
+ * fetches the lists.
  *
  * A shared upstream session is kept while something needs it
  * (ngx_http_mcp_shared_use()), and for NGX_HTTP_MCP_SHARED_KEEP after that.
  * Then the lease is dropped, and the session at the upstream is ended.
  *
- * The GET stream has a reader (ngx_http_mcp_reader.h), which owns the lease.
- * At a reload the former holder reads on until the new holder does, if the
- * events have no ids, and does nothing else.  An upstream sends each message
- * on only one of the streams of a session, so messages of the two streams are
+ * The stream has a reader (ngx_http_mcp_reader.h), which owns the lease.  At a
+ * reload, if the events have no ids, the former holder reads the stream until
+ * the new holder does, and does nothing else.  A legacy upstream sends each
+ * message on only one stream of a session, so messages of the two streams are
  * not compared.  If the old stream ends before the new one is open, and cannot
  * be resumed, there is a gap: sessions are notified that their resources were
- * updated, and the lists are checked.
+ * updated, and the lists are fetched again.
  *
- * If the upstream has forgotten the session, the new one subscribes to all
- * resources again (ngx_http_mcp_shared_established()).
+ * If the upstream has forgotten the session, a new one is made and subscribes
+ * to all resources again (ngx_http_mcp_shared_established()).
  */
 
 #ifndef _NGX_HTTP_MCP_SHARED_H_INCLUDED_
@@ -35,13 +35,13 @@
 #include "ngx_http_mcp_reader.h"
 
 
-/* ms for which a shared upstream session is kept after nothing needs it */
+/* ms; a shared upstream session that nothing needs is kept for this time */
 #define NGX_HTTP_MCP_SHARED_KEEP  60000
 
 
 /*
- * Users, which need the session and its stream of changes: cached lists,
- * subscriptions to resources, clients that hear of changes on no other stream
+ * Users of the session and its stream of changes: cached lists, subscriptions
+ * to resources, and clients that no other stream notifies of changes
  */
 
 #define NGX_HTTP_MCP_SHARED_LISTS          0x01
@@ -71,9 +71,10 @@ struct ngx_http_mcp_shared_s {
                                                   something to do */
     ngx_queue_t                waiting;        /* requests to be sent */
     ngx_queue_t                running;        /* requests that were sent */
-    ngx_queue_t                asked;          /* subscriptions that the next
-                                                  request of the stream makes or
-                                                  ends, as it names URIs */
+    ngx_queue_t                changes;        /* changes of subscriptions that
+                                                  the next request of the stream
+                                                  makes, because it names the
+                                                  URIs */
     ngx_uint_t                 nwaiting;       /* length of "waiting" */
     ngx_uint_t                 nrunning;       /* length of "running" */
     ngx_uint_t                 serial;         /* serial of the upstream session
@@ -83,29 +84,29 @@ struct ngx_http_mcp_shared_s {
     ngx_http_mcp_backoff_t     backoff;        /* pause after a failure */
     ngx_msec_t                 resume;         /* time when the pause after a
                                                   failure ends */
-    ngx_msec_t                 refused;        /* time when the upstream refused
-                                                  the stream last */
+    ngx_msec_t                 refused;        /* time of the last refusal of
+                                                  the stream */
     ngx_http_mcp_reader_t      reader;
 
     unsigned                   established:1;     /* the upstream has a session
                                                      or needs none */
     unsigned                   paused:1;          /* no request is sent until
-                                                     "resume" */
-    unsigned                   listening:1;       /* the reader is to keep the
+                                                     the time "resume" */
+    unsigned                   listening:1;       /* the reader has to keep the
                                                      stream open */
     unsigned                   stream_pending:1;  /* requests wait until the
                                                      stream is requested */
     unsigned                   stream_requested:1;
     unsigned                   early_answer:1;    /* an answer came before the
                                                      stream was requested */
-    unsigned                   idle:1;       /* the stream was closed, as it
-                                                was not needed */
+    unsigned                   idle:1;       /* the stream was closed, because
+                                                it was not needed */
     unsigned                   no_stream:1;  /* the upstream offers no stream
                                                 at present */
-    unsigned                   filters:1;    /* as far as is known, the request
+    unsigned                   filters:1;    /* the upstream probably has no
+                                                resources/subscribe: the request
                                                 of the stream names the
-                                                resources: there is no
-                                                resources/subscribe */
+                                                resources */
 };
 
 
@@ -120,7 +121,7 @@ typedef struct {
     ngx_str_t                  result;     /* raw result; empty: none */
     ngx_mcp_hint_t             hint;       /* how the result may be cached */
     ngx_uint_t                 sessionless;  /* the upstream has no sessions */
-    ngx_uint_t                 filters;    /* the upstream knows no
+    ngx_uint_t                 filters;    /* the upstream has no
                                               resources/subscribe: the request
                                               of the stream names URIs */
     ngx_uint_t                 serial;     /* serial of the upstream session
@@ -144,14 +145,14 @@ typedef struct {
     void                     (*signaled)(ngx_http_mcp_shared_t *us);
 
     /*
-     * The upstream said that lists of these kinds (NGX_MCP_LIST_BIT) changed;
-     * kinds is NGX_MCP_LIST_ALL after a gap.  NGX_OK; NGX_DECLINED: these
-     * lists are not cached, so that sessions are to be notified at once.
+     * The upstream notified that lists of these kinds (NGX_MCP_LIST_BIT)
+     * changed; kinds is NGX_MCP_LIST_ALL after a gap.  NGX_OK; NGX_DECLINED:
+     * these lists are not cached, so sessions have to be notified at once.
      */
     ngx_int_t                (*changed)(ngx_http_mcp_shared_t *us,
                                    ngx_uint_t kinds);
 
-    /* a new holder took over; from now on only changed() and lost() follow */
+    /* a new holder takes over; after this only changed() and lost() follow */
     void                     (*replaced)(ngx_http_mcp_shared_t *us);
 
     /* "us" is freed after this; done() of its requests is not called */
@@ -164,35 +165,35 @@ extern ngx_http_mcp_shared_handlers_t  *ngx_http_mcp_shared_handlers;
 /*
  * Finds or makes the record of the shared upstream session in the zone.  Any
  * worker may call this.  NGX_OK; NGX_BUSY: the limit of audiences is reached;
- * NGX_DECLINED: there is no room.
+ * NGX_DECLINED: the zone has no room.
  */
 ngx_int_t ngx_http_mcp_shared_record(ngx_http_mcp_bridge_t *bridge,
     ngx_http_mcp_upstream_t *u, ngx_str_t *tenant, ngx_str_t *audience_key,
     ngx_mcp_ref_t *ref);
 
 /*
- * Makes sure that a worker holds the shared upstream session, and tells the
- * holder that it is wanted.  Any worker may call this.  NGX_OK; NGX_ERROR:
- * there is no room for another one.
+ * Makes sure that a worker holds the shared upstream session, and signals the
+ * holder that the session is wanted.  Any worker may call this.  NGX_OK;
+ * NGX_ERROR: there is no room for another session.
  */
 ngx_int_t ngx_http_mcp_shared_ensure(ngx_http_mcp_bridge_t *bridge,
     ngx_http_mcp_upstream_t *u, ngx_str_t *tenant, ngx_str_t *audience_key);
 
 /*
- * Calls ngx_http_mcp_shared_ensure() for the audience at all upstreams, as each
- * of them has a part of the audience's lists.
+ * Calls ngx_http_mcp_shared_ensure() for the audience at all upstreams, because
+ * each of them has a part of the audience's lists.
  */
 ngx_int_t ngx_http_mcp_shared_ensure_all(ngx_http_mcp_bridge_t *bridge,
     ngx_str_t *tenant, ngx_str_t *audience_key);
 
-/* says whether a user (NGX_HTTP_MCP_SHARED_*) needs the session from now on */
+/* notes whether a user (NGX_HTTP_MCP_SHARED_*) needs the session now */
 void ngx_http_mcp_shared_use(ngx_http_mcp_shared_t *us, ngx_uint_t user,
     ngx_uint_t needed);
 
 /*
  * Sends a request with these raw params (an object, or empty), after requests
- * that wait already.  NGX_OK: done() is called once, in a later event, unless
- * this worker loses the session before; NGX_ERROR: no memory.
+ * that are already waiting.  NGX_OK: done() is called once, in a later event,
+ * unless this worker loses the session before; NGX_ERROR: no memory.
  */
 ngx_int_t ngx_http_mcp_shared_request(ngx_http_mcp_shared_t *us,
     ngx_str_t *method, ngx_str_t *params, ngx_http_mcp_shared_done_pt done,
@@ -201,9 +202,8 @@ ngx_int_t ngx_http_mcp_shared_request(ngx_http_mcp_shared_t *us,
 extern ngx_http_mcp_reader_kind_t  ngx_http_mcp_shared_readers;
 
 /*
- * The zone's doorbell rang for subscriptions: some are to be made or ended, or
- * were made or ended.  keys: NGX_MCP_RING_KEY() of the shared upstream
- * sessions.
+ * The zone's doorbell rang for subscriptions: some have to be, or were, made or
+ * ended.  keys: NGX_MCP_RING_KEY() of the shared upstream sessions.
  */
 void ngx_http_mcp_shared_interests(ngx_mcp_zone_t *zone, uint64_t keys);
 

@@ -10,14 +10,14 @@
 #define NGX_HTTP_MCP_TOPIC_SCHEME   "events://"
 #define NGX_HTTP_MCP_TOPIC_LATEST   "/latest"
 
-/* a session may keep one of every 8 topics that its tenant may have */
+/* a session may keep one eighth of the topics that its tenant may have */
 #define NGX_HTTP_MCP_TOPIC_SHARE    8
 
-/* bytes of the entries of topics in a list at most */
+/* bytes of the entries of topics in a list, at most */
 #define NGX_HTTP_MCP_TOPIC_ENTRIES  (1024 * 1024)
 
-/* bytes of the buffer for entries at first */
-#define NGX_HTTP_MCP_TOPIC_ROOM     16384
+/* initial size of the buffer for entries, bytes */
+#define NGX_HTTP_MCP_TOPIC_BUFFER     16384
 
 
 static ngx_int_t ngx_http_mcp_topic_name(ngx_str_t *uri, ngx_pool_t *pool,
@@ -83,7 +83,7 @@ ngx_http_mcp_topic_uri(ngx_str_t *name, ngx_pool_t *pool, ngx_str_t *uri)
 }
 
 
-/* variables such as $mcp_topic show no control characters of a name */
+/* a name must not have control characters: $mcp_topic could not show them */
 
 static ngx_uint_t
 ngx_http_mcp_topic_valid(ngx_str_t *name)
@@ -94,7 +94,7 @@ ngx_http_mcp_topic_valid(ngx_str_t *name)
 }
 
 
-/* characters that {+topic} leaves as they are (RFC 6570, 3.2.3) */
+/* characters that {+topic} does not encode (RFC 6570, 3.2.3) */
 
 static ngx_uint_t
 ngx_http_mcp_topic_plain(u_char ch)
@@ -125,7 +125,7 @@ ngx_http_mcp_topic_name(ngx_str_t *uri, ngx_pool_t *pool, ngx_str_t *name)
 
 
 /*
- * Decodes the name of the topic in a URI to buf, which has room for uri->len
+ * Decodes the name of the topic in a URI to buf, which has at least uri->len
  * bytes.  NGX_OK; NGX_DECLINED: this is no URI of a topic.
  */
 
@@ -225,7 +225,7 @@ ngx_http_mcp_topic_read(ngx_http_mcp_bridge_t *bridge, ngx_mcp_caller_t *caller,
         return NGX_DECLINED;
     }
 
-    /* events that are added while the topic is read need room, too */
+    /* the double size allows for events that are added during the reading */
 
     size = sizeof("{\"topic\":,\"events\":[]}") - 1
            + ngx_mcp_json_escaped_len(name)
@@ -247,7 +247,10 @@ ngx_http_mcp_topic_read(ngx_http_mcp_bridge_t *bridge, ngx_mcp_caller_t *caller,
 
     for (n = 0; n < NGX_MCP_TOPIC_EVENTS; n++) {
 
-        /* the event's position, which is put before it, is known after it */
+        /*
+         * Reads the event behind the place of its position, which is known only
+         * after this.
+         */
 
         event.text.data = p + sizeof(",{\"position\":,\"event\":") - 1
                           + NGX_INT64_LEN;
@@ -312,7 +315,7 @@ static ngx_str_t  ngx_http_mcp_topic_description = ngx_string(
     "\"mimeType\":\"application/json\","
     "\"annotations\":{\"lastModified\":\"");
 
-/* bytes of an entry at most: each byte of a text may be escaped to six */
+/* bytes of an entry, at most: each byte of a text may be escaped to six */
 
 #define ngx_http_mcp_topic_entry_max(info, name)                              \
     (sizeof(",{\"uri\":\"\",\"name\":\"\"YYYY-MM-DDTHH:MM:SSZ\"}},") - 1       \
@@ -354,14 +357,14 @@ ngx_http_mcp_topic_entries(ngx_http_mcp_bridge_t *bridge,
     size_t                   size, need, left;
     ngx_int_t                more;
     ngx_str_t                name;
-    ngx_uint_t               i, n, made, seen;
+    ngx_uint_t               i, n, written, seen;
     ngx_mcp_topic_info_t     list[NGX_MCP_TOPIC_LIST];
     ngx_mcp_topic_cursor_t   cursor;
 
     ngx_memzero(&cursor, sizeof(ngx_mcp_topic_cursor_t));
 
-    made = 0;
-    size = head->len + tail->len + NGX_HTTP_MCP_TOPIC_ROOM;
+    written = 0;
+    size = head->len + tail->len + NGX_HTTP_MCP_TOPIC_BUFFER;
 
     start = ngx_pnalloc(pool, size);
     if (start == NULL) {
@@ -393,7 +396,7 @@ ngx_http_mcp_topic_entries(ngx_http_mcp_bridge_t *bridge,
 
             if (need > size) {
 
-                /* the other entries are probably as long as those so far */
+                /* estimates the length of the entries that follow */
 
                 seen = cursor.seen - (n - i);
 
@@ -414,7 +417,7 @@ ngx_http_mcp_topic_entries(ngx_http_mcp_bridge_t *bridge,
                 start = grown;
             }
 
-            if (made++) {
+            if (written++) {
                 *p++ = ',';
             }
 
@@ -423,7 +426,7 @@ ngx_http_mcp_topic_entries(ngx_http_mcp_bridge_t *bridge,
 
     } while (more == NGX_OK);
 
-    if (made && tail->data[0] != ']') {
+    if (written && tail->data[0] != ']') {
         *p++ = ',';
     }
 

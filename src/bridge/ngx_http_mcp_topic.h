@@ -21,7 +21,7 @@
 /* longest decoded name of a topic, in bytes */
 #define NGX_HTTP_MCP_TOPIC_MAX  512
 
-/* text of the error with which one more topic is refused */
+/* error text if one more topic is refused */
 #define NGX_HTTP_MCP_TOPICS_BUSY                                              \
     "too many topics are in use: a session may keep an eighth of "            \
     "mcp_topic_limit, a tenant all of it; try again later"
@@ -36,10 +36,9 @@ ngx_int_t ngx_http_mcp_topic_uri(ngx_str_t *name, ngx_pool_t *pool,
     ngx_str_t *uri);
 
 /*
- * Finds out whether a URI is that of a topic, and fills *topic for it.  If it
- * is, and the endpoint has topics, *uri becomes the topic's URI in its one
- * spelling, and *name the topic's name; else *name is empty.  NGX_OK or
- * NGX_ERROR (no memory).
+ * Fills *topic for the resource with this URI.  If it is the URI of a topic,
+ * and the endpoint has topics, sets *uri to the normalized URI and *name to the
+ * name of the topic; else *name is empty.  NGX_OK or NGX_ERROR (no memory).
  */
 ngx_int_t ngx_http_mcp_topic_resolve(ngx_http_mcp_bridge_t *bridge,
     ngx_str_t *uri, ngx_pool_t *pool, ngx_mcp_topic_t *topic, ngx_str_t *name);
@@ -53,9 +52,9 @@ ngx_int_t ngx_http_mcp_topic_read(ngx_http_mcp_bridge_t *bridge,
     ngx_pool_t *pool, ngx_str_t *result);
 
 /*
- * Composes a text from pool: head, the entries of resources/list for the
- * topics that the caller may see, separated by commas, and tail.  If tail
- * begins with an entry, a comma is put before it.  NGX_OK or NGX_ERROR (no
+ * Composes a text, from pool: head, then the entries of resources/list for the
+ * topics that the caller may see, separated by commas, then tail.  If tail
+ * begins with an entry, a comma is written before it.  NGX_OK or NGX_ERROR (no
  * memory).
  */
 ngx_int_t ngx_http_mcp_topic_entries(ngx_http_mcp_bridge_t *bridge,

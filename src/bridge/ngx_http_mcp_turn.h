@@ -5,9 +5,9 @@
 
 
 /*
- * A turn of the event loop.  Long work is interrupted after
- * NGX_HTTP_MCP_TURN_MSEC and goes on in a later turn, so that other requests
- * are served in between.
+ * The time limit for work in one turn of the event loop.  Long work is
+ * interrupted after NGX_HTTP_MCP_TURN_MSEC and continued in a later turn, so
+ * that other requests are served in between.
  */
 
 #ifndef _NGX_HTTP_MCP_TURN_H_INCLUDED_
@@ -21,7 +21,7 @@
 #define NGX_HTTP_MCP_TURN_MSEC  5
 
 
-/* returns the monotonic time, ms; nginx's cached time stands still in a turn */
+/* returns the monotonic time, ms; nginx's cached time is too old for this */
 
 static ngx_inline ngx_msec_t
 ngx_http_mcp_turn_now(void)
@@ -34,6 +34,7 @@ ngx_http_mcp_turn_now(void)
 }
 
 
+/* whether the time of a turn that began at "start" is over */
 #define ngx_http_mcp_turn_over(start)                                         \
     (ngx_http_mcp_turn_now() - (start) >= NGX_HTTP_MCP_TURN_MSEC)
 

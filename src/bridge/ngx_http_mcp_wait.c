@@ -10,7 +10,7 @@
 #include "ngx_mcp_json_index.h"
 
 
-/* number of events, of all topics, whose index is kept */
+/* events, of all topics, whose index is cached, at most */
 #define NGX_HTTP_MCP_WAIT_CACHED  NGX_MCP_TOPIC_EVENTS
 
 /* objects in an event in which a member of "match" is searched */
@@ -26,21 +26,21 @@ typedef struct ngx_http_mcp_wait_shape_s   ngx_http_mcp_wait_shape_t;
 
 
 /*
- * A topic for whose events this worker has waiters.  An event is read once, and
- * is looked up once with each shape, however many waiters there are.
+ * A topic for which this worker has waiters.  An event is read once, and is
+ * compared once with each shape, however many waiters there are.
  */
 
 struct ngx_http_mcp_watch_s {
     ngx_http_mcp_tree_node_t    node;     /* node with the topic's key */
     ngx_http_mcp_waits_t       *waits;
     ngx_mcp_ref_t               topic;
-    ngx_queue_t                 rung;     /* place among watches with news */
+    ngx_queue_t                 rung;     /* link in waits->rung */
     uint64_t                    seen;     /* position of the last event that
-                                             was looked up */
+                                             was compared with all shapes */
     ngx_queue_t                 shapes;   /* shapes with which the next event
-                                             is still to be looked up */
+                                             has to be compared */
     ngx_queue_t                 done;     /* shapes with which the next event
-                                             was looked up */
+                                             has been compared */
     ngx_rbtree_t                tree;     /* all shapes */
     ngx_rbtree_node_t           sentinel;
     ngx_queue_t                 waiters;  /* all waiters of the topic */
@@ -48,12 +48,12 @@ struct ngx_http_mcp_watch_s {
 };
 
 
-/* waiters whose filters have the same members */
+/* a shape: the waiters whose filters have the same members */
 
 struct ngx_http_mcp_wait_shape_s {
     ngx_http_mcp_tree_node_t    node;     /* its key is a hash of "named" and
                                              "paths" */
-    ngx_queue_t                 queue;    /* place in "shapes" or "done" of the
+    ngx_queue_t                 queue;    /* link in "shapes" or "done" of the
                                              watch */
     ngx_rbtree_t                filters;
     ngx_rbtree_node_t           sentinel;
@@ -66,7 +66,7 @@ struct ngx_http_mcp_wait_shape_s {
 };
 
 
-/* waiters whose filters have the same values, as far as a hash tells that */
+/* a filter: the waiters of a shape that want the same values, by their hash */
 
 struct ngx_http_mcp_wait_filter_s {
     ngx_http_mcp_tree_node_t    node;     /* node with a hash of the values */
@@ -76,11 +76,15 @@ struct ngx_http_mcp_wait_filter_s {
 };
 
 
+/* a member of "match", as hashes */
+
 struct ngx_http_mcp_wait_field_s {
     uint64_t                  paths[NGX_HTTP_MCP_WAIT_LEVELS];
     uint64_t                  value;
 };
 
+
+/* the index of an event */
 
 typedef struct {
     uint64_t                  position;   /* position of the event; 0: the
@@ -103,20 +107,22 @@ typedef struct {
 
 struct ngx_http_mcp_waits_s {
     ngx_mcp_zone_t             *zone;
-    uint64_t                    seed;     /* seed, so that clients cannot choose
-                                             texts with equal hashes */
+    uint64_t                    seed;     /* seed of all hashes, so that clients
+                                             cannot choose texts with equal
+                                             hashes */
     uint64_t                    names[NGX_HTTP_MCP_WAIT_NAMES];
                                           /* hashes of the members that may hold
                                              an event's name */
     ngx_rbtree_t                watches;
     ngx_rbtree_node_t           sentinel;
-    ngx_queue_t                 rung;     /* watches whose topics have news */
+    ngx_queue_t                 rung;     /* watches whose topics have new
+                                             events */
     ngx_queue_t                 due;      /* waiters that an event may match */
     ngx_event_t                 turn;     /* posted while "rung" or "due" has
                                              elements */
     ngx_http_mcp_wait_cached_t  cache[NGX_HTTP_MCP_WAIT_CACHED];
 
-    /* text of the event that is looked up */
+    /* text of the event that is being compared */
     u_char                      text[NGX_MCP_TOPIC_BYTES];
 };
 
@@ -134,7 +140,7 @@ static ngx_int_t ngx_http_mcp_wait_again(ngx_http_mcp_wait_t *w);
 static void ngx_http_mcp_wait_shorten(ngx_queue_t *queue);
 static ngx_http_mcp_waits_t *ngx_http_mcp_waits(ngx_mcp_zone_t *zone);
 static void ngx_http_mcp_watch_ring(ngx_http_mcp_watch_t *watch);
-static void ngx_http_mcp_watch_look(ngx_http_mcp_watch_t *watch,
+static void ngx_http_mcp_watch_check(ngx_http_mcp_watch_t *watch,
     ngx_msec_t start);
 static void ngx_http_mcp_watch_seen(ngx_http_mcp_watch_t *watch,
     uint64_t position);
@@ -145,7 +151,7 @@ static ngx_http_mcp_wait_shape_t *ngx_http_mcp_wait_shape(
     ngx_http_mcp_watch_t *watch, ngx_http_mcp_wait_t *w);
 static void ngx_http_mcp_wait_shape_drop_unused(ngx_http_mcp_watch_t *watch,
     ngx_http_mcp_wait_shape_t *shape);
-static void ngx_http_mcp_wait_shape_look(ngx_http_mcp_watch_t *watch,
+static void ngx_http_mcp_wait_shape_check(ngx_http_mcp_watch_t *watch,
     ngx_http_mcp_wait_shape_t *shape, ngx_mcp_json_index_t *index,
     uint64_t position);
 static void ngx_http_mcp_wait_shape_due(ngx_http_mcp_wait_shape_t *shape,
@@ -219,14 +225,14 @@ ngx_http_mcp_wait_start(ngx_http_mcp_wait_t *w)
 }
 
 
-/* the fields of a match, prepared to be compared in constant time */
+/* computes the hashes of the name and the members of "match" */
 
 static ngx_int_t
 ngx_http_mcp_wait_prepare(ngx_http_mcp_wait_t *w)
 {
     ngx_str_t                   rest, name, value;
     ngx_uint_t                  i;
-    ngx_http_mcp_wait_field_t  *want;
+    ngx_http_mcp_wait_field_t  *field;
 
     w->shape_hash = 0;
     w->filter_hash = 0;
@@ -239,28 +245,28 @@ ngx_http_mcp_wait_prepare(ngx_http_mcp_wait_t *w)
     rest = w->match;
 
     if (rest.len) {
-        w->wants = ngx_palloc(w->pool, NGX_HTTP_MCP_WAIT_FIELDS
+        w->fields = ngx_palloc(w->pool, NGX_HTTP_MCP_WAIT_FIELDS
                                        * sizeof(ngx_http_mcp_wait_field_t));
-        if (w->wants == NULL) {
+        if (w->fields == NULL) {
             return NGX_ERROR;
         }
     }
 
-    while (rest.len && w->nmatch_fields < NGX_HTTP_MCP_WAIT_FIELDS
+    while (rest.len && w->nfields < NGX_HTTP_MCP_WAIT_FIELDS
            && ngx_mcp_json_member(&rest, &name, &value) == NGX_OK)
     {
-        want = &w->wants[w->nmatch_fields++];
+        field = &w->fields[w->nfields++];
 
         for (i = 0; i < NGX_HTTP_MCP_WAIT_LEVELS; i++) {
-            want->paths[i] = ngx_mcp_json_index_path(w->waits->seed,
+            field->paths[i] = ngx_mcp_json_index_path(w->waits->seed,
                                                  &ngx_http_mcp_wait_levels[i],
                                                  &name);
         }
 
-        want->value = ngx_mcp_json_index_value(w->waits->seed, &value);
+        field->value = ngx_mcp_json_index_value(w->waits->seed, &value);
 
-        w->shape_hash = ngx_http_mcp_wait_mix(w->shape_hash, want->paths[0]);
-        w->filter_hash = ngx_http_mcp_wait_mix(w->filter_hash, want->value);
+        w->shape_hash = ngx_http_mcp_wait_mix(w->shape_hash, field->paths[0]);
+        w->filter_hash = ngx_http_mcp_wait_mix(w->filter_hash, field->value);
     }
 
     if (w->name.len) {
@@ -283,6 +289,8 @@ ngx_http_mcp_wait_stop(ngx_http_mcp_wait_t *w)
     }
 }
 
+
+/* adds the waiter to the watch of its topic; NGX_OK or NGX_ERROR */
 
 static ngx_int_t
 ngx_http_mcp_wait_join(ngx_http_mcp_wait_t *w)
@@ -435,7 +443,7 @@ ngx_http_mcp_wait_shape(ngx_http_mcp_watch_t *watch, ngx_http_mcp_wait_t *w)
     }
 
     len = sizeof(ngx_http_mcp_wait_shape_t)
-          + w->nmatch_fields * sizeof(shape->paths[0]);
+          + w->nfields * sizeof(shape->paths[0]);
 
     shape = ngx_alloc(len, ngx_cycle->log);
     if (shape == NULL) {
@@ -445,10 +453,10 @@ ngx_http_mcp_wait_shape(ngx_http_mcp_watch_t *watch, ngx_http_mcp_wait_t *w)
     shape->node.key = w->shape_hash;
     shape->count = 0;
     shape->named = (w->name.len != 0);
-    shape->n = w->nmatch_fields;
+    shape->n = w->nfields;
 
     for (i = 0; i < shape->n; i++) {
-        ngx_memcpy(shape->paths[i], w->wants[i].paths,
+        ngx_memcpy(shape->paths[i], w->fields[i].paths,
                    sizeof(shape->paths[i]));
     }
 
@@ -485,6 +493,8 @@ ngx_http_mcp_wait_end(ngx_http_mcp_wait_t *w, ngx_int_t rc)
 }
 
 
+/* finds or makes the topic in the zone, and lets it wake this worker */
+
 static ngx_int_t
 ngx_http_mcp_wait_watch(ngx_http_mcp_wait_t *w)
 {
@@ -494,8 +504,8 @@ ngx_http_mcp_wait_watch(ngx_http_mcp_wait_t *w)
 
 
 /*
- * Looks for an event.  NGX_AGAIN: none matches; the topic is watched, so that
- * the next one is noticed.
+ * Searches for an event that matches; returns as ngx_http_mcp_wait_start().
+ * NGX_AGAIN: none matches; the topic is watched, so the next one is noticed.
  */
 
 static ngx_int_t
@@ -657,6 +667,8 @@ ngx_http_mcp_watch_ring(ngx_http_mcp_watch_t *watch)
 }
 
 
+/* compares new events, and lets due waiters search, for one turn */
+
 static void
 ngx_http_mcp_wait_turn(ngx_event_t *ev)
 {
@@ -679,9 +691,9 @@ ngx_http_mcp_wait_turn(ngx_event_t *ev)
             }
 
             q = ngx_queue_head(&waits->rung);
-            ngx_http_mcp_watch_look(ngx_queue_data(q, ngx_http_mcp_watch_t,
-                                                   rung),
-                                    start);
+            ngx_http_mcp_watch_check(ngx_queue_data(q, ngx_http_mcp_watch_t,
+                                                    rung),
+                                     start);
             continue;
         }
 
@@ -704,10 +716,10 @@ ngx_http_mcp_wait_turn(ngx_event_t *ev)
 }
 
 
-/* looks up the next event, in one turn of the event loop or in several */
+/* compares the next event with the shapes, if need be in several turns */
 
 static void
-ngx_http_mcp_watch_look(ngx_http_mcp_watch_t *watch, ngx_msec_t start)
+ngx_http_mcp_watch_check(ngx_http_mcp_watch_t *watch, ngx_msec_t start)
 {
     ngx_int_t                   rc;
     ngx_queue_t                *q;
@@ -748,7 +760,7 @@ ngx_http_mcp_watch_look(ngx_http_mcp_watch_t *watch, ngx_msec_t start)
         ngx_queue_remove(q);
         ngx_queue_insert_tail(&watch->done, q);
 
-        ngx_http_mcp_wait_shape_look(watch, shape, index, event.position);
+        ngx_http_mcp_wait_shape_check(watch, shape, index, event.position);
 
         if (ngx_http_mcp_turn_over(start)) {
             break;
@@ -761,7 +773,7 @@ ngx_http_mcp_watch_look(ngx_http_mcp_watch_t *watch, ngx_msec_t start)
 }
 
 
-/* the next event is looked up with all shapes again */
+/* the event at this position was compared with all shapes */
 
 static void
 ngx_http_mcp_watch_seen(ngx_http_mcp_watch_t *watch, uint64_t position)
@@ -776,8 +788,8 @@ ngx_http_mcp_watch_seen(ngx_http_mcp_watch_t *watch, uint64_t position)
 
 
 /*
- * Makes all waiters due: the topic is another one, or events were lost, so that
- * each has to search the topic itself.
+ * Makes all waiters due: the topic was dropped, or events were lost, so each
+ * waiter has to search the topic itself.
  */
 
 static void
@@ -802,7 +814,7 @@ ngx_http_mcp_watch_all_due(ngx_http_mcp_watch_t *watch)
 /* makes those waiters due whose filters have the values of the event */
 
 static void
-ngx_http_mcp_wait_shape_look(ngx_http_mcp_watch_t *watch,
+ngx_http_mcp_wait_shape_check(ngx_http_mcp_watch_t *watch,
     ngx_http_mcp_wait_shape_t *shape, ngx_mcp_json_index_t *index,
     uint64_t position)
 {
@@ -857,7 +869,7 @@ ngx_http_mcp_wait_shape_due(ngx_http_mcp_wait_shape_t *shape, uint64_t hash,
 }
 
 
-/* makes a waiter due; events up to the position do not match it */
+/* makes a waiter due; events up to this position do not match */
 
 static void
 ngx_http_mcp_wait_due(ngx_http_mcp_wait_t *w, uint64_t position)
@@ -870,7 +882,7 @@ ngx_http_mcp_wait_due(ngx_http_mcp_wait_t *w, uint64_t position)
 }
 
 
-/* the waiter is not due any more and waits on; NGX_AGAIN or NGX_ERROR */
+/* the waiter is no longer due and continues to wait; NGX_AGAIN or NGX_ERROR */
 
 static ngx_int_t
 ngx_http_mcp_wait_again(ngx_http_mcp_wait_t *w)
@@ -884,7 +896,7 @@ ngx_http_mcp_wait_again(ngx_http_mcp_wait_t *w)
         return NGX_AGAIN;
     }
 
-    /* the topic was dropped, and there is a new one of this name */
+    /* the topic was dropped, and there is a new one with this name */
 
     ngx_http_mcp_wait_leave(w);
 
@@ -935,7 +947,7 @@ ngx_http_mcp_wait_shorten(ngx_queue_t *queue)
         if ((ngx_msec_int_t) (w->timer.timer.key - ngx_current_msec)
             > (ngx_msec_int_t) wait)
         {
-            /* a timer that is set anew a little earlier would stay */
+            /* ngx_add_timer() alone would ignore a small difference */
 
             ngx_del_timer(&w->timer);
             ngx_add_timer(&w->timer, wait);
@@ -944,7 +956,7 @@ ngx_http_mcp_wait_shorten(ngx_queue_t *queue)
 }
 
 
-/* tells whether the event matches; NGX_OK, NGX_DECLINED, NGX_ERROR (memory) */
+/* checks whether the event matches; NGX_OK, NGX_DECLINED, NGX_ERROR (memory) */
 
 static ngx_int_t
 ngx_http_mcp_wait_matches(ngx_http_mcp_wait_t *w, ngx_str_t *event)
@@ -953,7 +965,7 @@ ngx_http_mcp_wait_matches(ngx_http_mcp_wait_t *w, ngx_str_t *event)
     ngx_uint_t             i, n;
     ngx_mcp_json_index_t  *index;
 
-    if (w->name.len == 0 && w->nmatch_fields == 0) {
+    if (w->name.len == 0 && w->nfields == 0) {
         return NGX_OK;
     }
 
@@ -975,10 +987,10 @@ ngx_http_mcp_wait_matches(ngx_http_mcp_wait_t *w, ngx_str_t *event)
         }
     }
 
-    for (n = 0; n < w->nmatch_fields; n++) {
+    for (n = 0; n < w->nfields; n++) {
 
-        if (!ngx_http_mcp_wait_value(index, w->wants[n].paths, &value)
-            || value != w->wants[n].value)
+        if (!ngx_http_mcp_wait_value(index, w->fields[n].paths, &value)
+            || value != w->fields[n].value)
         {
             return NGX_DECLINED;
         }
@@ -1006,7 +1018,7 @@ ngx_http_mcp_wait_value(ngx_mcp_json_index_t *index, uint64_t *paths,
 }
 
 
-/* indexes an event once for all waiters; NULL: no memory */
+/* returns the index of an event, made once for all waiters; NULL: no memory */
 
 static ngx_mcp_json_index_t *
 ngx_http_mcp_wait_index(ngx_http_mcp_waits_t *waits, uint64_t position,
@@ -1014,12 +1026,12 @@ ngx_http_mcp_wait_index(ngx_http_mcp_waits_t *waits, uint64_t position,
 {
     ngx_uint_t                   size;
     ngx_mcp_json_field_t        *fields;
-    ngx_http_mcp_wait_cached_t  *kept;
+    ngx_http_mcp_wait_cached_t  *cached;
 
-    kept = &waits->cache[position % NGX_HTTP_MCP_WAIT_CACHED];
+    cached = &waits->cache[position % NGX_HTTP_MCP_WAIT_CACHED];
 
-    if (kept->position == position) {
-        return &kept->index;
+    if (cached->position == position) {
+        return &cached->index;
     }
 
     size = ngx_mcp_json_index_size(event);
@@ -1029,15 +1041,15 @@ ngx_http_mcp_wait_index(ngx_http_mcp_waits_t *waits, uint64_t position,
         return NULL;
     }
 
-    if (kept->position) {
-        ngx_free(kept->index.fields);
+    if (cached->position) {
+        ngx_free(cached->index.fields);
     }
 
-    kept->position = position;
+    cached->position = position;
 
-    ngx_mcp_json_index(&kept->index, event, waits->seed, fields, size);
+    ngx_mcp_json_index(&cached->index, event, waits->seed, fields, size);
 
-    return &kept->index;
+    return &cached->index;
 }
 
 
@@ -1045,14 +1057,14 @@ static void
 ngx_http_mcp_wait_cache_clear(ngx_http_mcp_waits_t *waits)
 {
     ngx_uint_t                   i;
-    ngx_http_mcp_wait_cached_t  *kept;
+    ngx_http_mcp_wait_cached_t  *cached;
 
     for (i = 0; i < NGX_HTTP_MCP_WAIT_CACHED; i++) {
-        kept = &waits->cache[i];
+        cached = &waits->cache[i];
 
-        if (kept->position) {
-            ngx_free(kept->index.fields);
-            kept->position = 0;
+        if (cached->position) {
+            ngx_free(cached->index.fields);
+            cached->position = 0;
         }
     }
 }

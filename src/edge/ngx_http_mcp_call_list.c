@@ -81,7 +81,7 @@ ngx_http_mcp_list_start(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
         return ngx_http_mcp_list_get(call, 0, reply);
     }
 
-    if (!ngx_http_mcp_list_cache_keeps(&ctx->conf->bridge, kind)) {
+    if (!ngx_http_mcp_list_cache_fetches(&ctx->conf->bridge, kind)) {
         return NGX_DECLINED;
     }
 

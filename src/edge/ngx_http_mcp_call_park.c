@@ -593,7 +593,7 @@ ngx_http_mcp_call_park_notified(ngx_http_mcp_call_park_t *park,
     }
 
     ngx_http_mcp_call_notified(call, json, text, &park->ureq->sent_id,
-                               &park->ureq->own_token);
+                               &park->ureq->caller_token);
 }
 
 

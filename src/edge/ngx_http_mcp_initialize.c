@@ -376,7 +376,7 @@ ngx_http_mcp_initialize_ask(ngx_http_request_t *r, ngx_http_mcp_ctx_t *ctx)
 
     x = ngx_http_mcp_upstream_exchange(r, init->target, &ctx->scope);
 
-    if (x == NULL || init->manner->ask(x, ctx->message) != NGX_OK) {
+    if (x == NULL || init->manner->client_probe(x, ctx->message) != NGX_OK) {
         return NGX_ERROR;
     }
 
@@ -452,8 +452,8 @@ ngx_http_mcp_initialize_message(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
         return;
     }
 
-    if (init->manner->answer) {
-        result = init->manner->answer(x->r->pool, &result);
+    if (init->manner->client_result) {
+        result = init->manner->client_result(x->r->pool, &result);
 
         if (result.data == NULL) {
             return;

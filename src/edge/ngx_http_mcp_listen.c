@@ -446,7 +446,7 @@ ngx_http_mcp_listen_lists(ngx_http_mcp_listen_t *listen)
                 continue;
             }
 
-            if (ngx_http_mcp_list_cache_keeps(bridge, kind)
+            if (ngx_http_mcp_list_cache_fetches(bridge, kind)
                 && ngx_http_mcp_list_cache_get(bridge, &ctx->caller, kind, 0,
                                                &list)
                    == NGX_OK)

@@ -190,7 +190,7 @@ ngx_http_mcp_outcome_status(ngx_http_request_t *r, ngx_http_mcp_exchange_t *x,
     }
 
     if (x->status < NGX_HTTP_INTERNAL_SERVER_ERROR
-        && !ngx_http_mcp_failure_here(x))
+        && !ngx_http_mcp_failure_local(x))
     {
         /* the exchange has logged all others */
 

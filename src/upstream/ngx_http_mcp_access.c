@@ -79,9 +79,9 @@ ngx_http_mcp_access_module(ngx_conf_t *cf, const char *name)
 
 
 /*
- * The module's configuration is one list of rules for each address family, and
- * the last field of a rule tells whether it denies.  Without "deny" all clients
- * are allowed.
+ * The configuration of ngx_http_access_module has one array of rules for each
+ * address family, and the last field of a rule is its "deny" flag.  Without a
+ * "deny" rule all clients are allowed.
  */
 
 static ngx_uint_t

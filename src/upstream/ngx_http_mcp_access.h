@@ -5,7 +5,8 @@
 
 
 /*
- * The access rules that nginx's own modules have for a location.
+ * Access rules of nginx's own modules (access, auth_basic, auth_request) in a
+ * location.
  */
 
 #ifndef _NGX_HTTP_MCP_ACCESS_H_INCLUDED_
@@ -18,9 +19,9 @@
 
 
 /*
- * The name of a directive by which nginx checks who sends a request to the
- * location with loc_conf, or NULL.  Rules that the location has from outer, if
- * that is not NULL, do not count.  Rules of other modules are unknown.
+ * The name of a directive that restricts access to the location with loc_conf,
+ * or NULL.  Rules that the location inherits from outer do not count, unless
+ * outer is NULL.  Rules of other modules are not known.
  */
 const char *ngx_http_mcp_access(ngx_conf_t *cf, void **loc_conf, void **outer);
 

@@ -20,9 +20,9 @@
 #define NGX_HTTP_MCP_ADAPT_READ_TIMEOUT  60000
 
 /*
- * Times of TCP keep-alive, s: an upstream that died is detected in 80 seconds.
- * TCP does not probe while data is unacknowledged, which has a time-out of its
- * own.
+ * Times of TCP keep-alive, s: a dead upstream is detected within 80 seconds.
+ * TCP sends no keep-alive probes while data is unacknowledged; then
+ * TCP_USER_TIMEOUT applies.
  */
 
 #define NGX_HTTP_MCP_ADAPT_IDLE          30
@@ -31,12 +31,12 @@
 
 
 static ngx_int_t ngx_http_mcp_adapt_content(ngx_http_request_t *sr);
-static ngx_int_t ngx_http_mcp_adapt_patience(ngx_http_mcp_exchange_t *x,
+static ngx_int_t ngx_http_mcp_adapt_no_timeout(ngx_http_mcp_exchange_t *x,
     ngx_http_request_t *sr);
 static ngx_int_t ngx_http_mcp_adapt_timeout(ngx_http_request_t *sr,
     ngx_msec_t timeout);
 static ngx_uint_t ngx_http_mcp_adapt_cached(ngx_http_upstream_t *u);
-static ngx_uint_t ngx_http_mcp_adapt_written(ngx_http_request_t *sr);
+static ngx_uint_t ngx_http_mcp_adapt_user_timeout(ngx_http_request_t *sr);
 static void ngx_http_mcp_adapt_report(ngx_http_mcp_exchange_t *x,
     ngx_http_request_t *sr);
 
@@ -80,11 +80,12 @@ ngx_http_mcp_adapt_content(ngx_http_request_t *sr)
         return rc;
     }
 
-    if (x->silence && ngx_http_mcp_adapt_written(sr)) {
+    if (x->silence && ngx_http_mcp_adapt_user_timeout(sr)) {
 
         /*
-         * The time-out that the user wrote holds: nginx's read timer measures
-         * it until the header comes, and the exchange does after that.
+         * The user configured a read time-out, which applies: nginx's read
+         * timer measures it until the header is received, and the exchange
+         * after that.
          */
 
         x->silence = u->conf->read_timeout;
@@ -93,9 +94,9 @@ ngx_http_mcp_adapt_content(ngx_http_request_t *sr)
         return rc;
     }
 
-    /* if there is no memory, nginx's own read time-out stays */
+    /* without memory, nginx's own read time-out stays in effect */
 
-    (void) ngx_http_mcp_adapt_patience(x, sr);
+    (void) ngx_http_mcp_adapt_no_timeout(x, sr);
 
     return rc;
 }
@@ -116,9 +117,9 @@ ngx_http_mcp_adapt_response(ngx_http_mcp_exchange_t *x, ngx_http_request_t *sr)
     dlcf = ngx_http_get_module_loc_conf(sr, ngx_http_mcp_defaults_module);
 
     /*
-     * A buffered response of a subrequest is received only at its end, so a
-     * stream is never buffered.  Another response is buffered if it is cached
-     * or stored, or if the user wrote so.
+     * A buffered response of a subrequest reaches the filters only at its end,
+     * so a stream is never buffered.  Another response is buffered if it is
+     * cached or stored, or if the user configured buffering.
      */
 
     if (u->buffering
@@ -139,18 +140,18 @@ ngx_http_mcp_adapt_response(ngx_http_mcp_exchange_t *x, ngx_http_request_t *sr)
 
     x->read_timer = 0;
 
-    return ngx_http_mcp_adapt_patience(x, sr);
+    return ngx_http_mcp_adapt_no_timeout(x, sr);
 }
 
 
 /*
- * From now on the exchange measures the silence.  A long read time-out of nginx
- * is replaced only when a response takes long, so that most exchanges do
- * without a change of nginx's timer.
+ * From now on the exchange measures the silence, and nginx's read time-out must
+ * not fire.  If it is long, it is removed only when a response takes long, so
+ * that nginx's timer need not be changed in most exchanges.
  */
 
 static ngx_int_t
-ngx_http_mcp_adapt_patience(ngx_http_mcp_exchange_t *x,
+ngx_http_mcp_adapt_no_timeout(ngx_http_mcp_exchange_t *x,
     ngx_http_request_t *sr)
 {
     if (!x->keepalive
@@ -185,7 +186,7 @@ ngx_http_mcp_adapt_timeout(ngx_http_request_t *sr, ngx_msec_t timeout)
     if (timeout == NGX_HTTP_MCP_ADAPT_NEVER
         && ngx_http_mcp_defaults_is_proxy(sr, u->conf))
     {
-        kept = &dlcf->patient;
+        kept = &dlcf->no_timeout;
         conf = *kept;
     }
 
@@ -216,8 +217,10 @@ ngx_http_mcp_adapt_timeout(ngx_http_request_t *sr, ngx_msec_t timeout)
 }
 
 
+/* whether the user configured the read time-out */
+
 static ngx_uint_t
-ngx_http_mcp_adapt_written(ngx_http_request_t *sr)
+ngx_http_mcp_adapt_user_timeout(ngx_http_request_t *sr)
 {
     ngx_http_upstream_t               *u;
     ngx_http_mcp_defaults_loc_conf_t  *dlcf;

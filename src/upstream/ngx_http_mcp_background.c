@@ -18,8 +18,8 @@ typedef struct {
     ngx_http_request_t         *request;
     ngx_http_mcp_server_t      *server;
     ngx_event_t                 close;      /* posted to end the request */
-    ngx_uint_t                  stays;      /* a worker that quits waits for the
-                                               end of the request */
+    ngx_uint_t                  holds_worker;  /* a worker that quits waits for
+                                                  the end of the request */
 
     struct sockaddr_in          sockaddr;
     ngx_http_log_ctx_t          ctx;
@@ -41,8 +41,8 @@ static u_char *ngx_http_mcp_background_log_error(ngx_log_t *log, u_char *buf,
 
 
 /*
- * Variables that tell whether the client uses TLS.  nginx's handlers, which are
- * kept here, look at the connection.
+ * Variables that show whether the client uses TLS.  For requests of clients,
+ * nginx's own handlers are called, which are stored here.
  */
 
 static struct {
@@ -134,7 +134,7 @@ ngx_http_mcp_background_create(ngx_http_conf_ctx_t *conf,
 
     r->internal = 1;
 
-    /* makes nginx run no post_action when the request is terminated */
+    /* prevents nginx from running post_action when it terminates the request */
 
     r->post_action = 1;
     r->uri_changes = 0;
@@ -231,7 +231,7 @@ ngx_http_mcp_background_connection(ngx_log_t *log)
 
     if (ngx_event_flags & NGX_USE_EPOLL_EVENT) {
 
-        /* saves calls of epoll: the descriptor never has an event */
+        /* avoids calls of epoll_ctl(): the descriptor never has an event */
 
         c->read->active = 1;
         c->write->active = 1;
@@ -275,7 +275,7 @@ ngx_http_mcp_background_hold_worker(ngx_http_request_t *r)
 
     bg = (ngx_http_mcp_background_t *) r->http_connection;
 
-    bg->stays = 1;
+    bg->holds_worker = 1;
 }
 
 
@@ -442,9 +442,9 @@ ngx_http_mcp_background_read(ngx_event_t *rev)
 
     c->close = 0;
 
-    /* the worker is about to exit, and would not run a posted event any more */
+    /* frees the request now: a worker that exits may not run posted events */
 
-    if (bg->stays && !c->error && !bg->close.posted) {
+    if (bg->holds_worker && !c->error && !bg->close.posted) {
         return;
     }
 

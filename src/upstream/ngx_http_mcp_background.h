@@ -9,7 +9,7 @@
  * one when no client waits for it (probes, shared upstream sessions, upstream
  * GET streams, DELETE, feeds).  Phases of the background request never run; it
  * only carries background subrequests.  Each attempt has a background request
- * of its own, because memory of the subrequests is freed only with that.
+ * of its own, because the memory of subrequests is freed together with it.
  */
 
 #ifndef _NGX_HTTP_MCP_BACKGROUND_H_INCLUDED_
@@ -34,23 +34,23 @@ typedef struct {
 
 /*
  * Makes a background request.  conf: the configurations (main, srv, loc) of
- * the endpoint's location; the request uses these, so that directives and
- * variables of the location hold.  conf and server have to live as long as the
- * request.  NULL: there is no memory or no connection (logged).
+ * the endpoint's location, so that directives and variables of the location
+ * apply.  conf and server have to live as long as the request.  NULL: there is
+ * no memory or no connection (logged).
  */
 ngx_http_request_t *ngx_http_mcp_background_create(ngx_http_conf_ctx_t *conf,
     ngx_http_mcp_server_t *server, ngx_log_t *log);
 
 /*
- * A graceful quit of the worker ends background requests, but not r after this
- * call: the worker waits until the maker of r closes r.
+ * A graceful quit of the worker ends background requests.  After this call it
+ * does not end r: the worker waits until r is closed.
  */
 void ngx_http_mcp_background_hold_worker(ngx_http_request_t *r);
 
 /*
- * Ends the request and all that still runs on it, in a later event, which also
- * frees its memory.  Cleanups run, but no callback of an exchange is called.
- * May be called from done() of an exchange, and more than once.
+ * Ends the request and all its subrequests, and frees its memory, in a later
+ * event.  Cleanups run, but no callback of an exchange is called.  May be
+ * called from done() of an exchange, and more than once.
  */
 void ngx_http_mcp_background_close(ngx_http_request_t *r);
 
@@ -62,9 +62,9 @@ ngx_int_t ngx_http_mcp_background_headers(ngx_http_headers_in_t *in,
     ngx_pool_t *pool, ngx_http_headers_in_t *from);
 
 /*
- * Makes $scheme and $https of background requests tell whether the server
- * speaks TLS, although the connection of such a request does not.  To be
- * called at the end of the configuration.
+ * Makes $scheme and $https of background requests depend on whether the server
+ * speaks TLS, because such a request has no TLS connection.  To be called at
+ * the end of the configuration.
  */
 void ngx_http_mcp_background_variables(ngx_conf_t *cf);
 
@@ -72,8 +72,8 @@ void ngx_http_mcp_background_variables(ngx_conf_t *cf);
 ngx_uint_t ngx_http_mcp_is_background(ngx_http_request_t *r);
 
 /*
- * Sets the event handlers of a background request again, because error pages
- * of nginx replace them.  Does nothing for other requests.
+ * Sets the event handlers of a background request again, because nginx replaces
+ * them when it uses an error page.  Does nothing for other requests.
  */
 void ngx_http_mcp_background_handlers(ngx_http_request_t *r);
 

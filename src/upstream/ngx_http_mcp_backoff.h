@@ -21,7 +21,7 @@
 #define NGX_HTTP_MCP_BACKOFF       1000
 #define NGX_HTTP_MCP_BACKOFF_MAX   30000
 
-/* ms; limits of the shortest wait if the other side sets it ("retry:") */
+/* ms; limits of the first wait if the other side sets it ("retry:") */
 #define NGX_HTTP_MCP_BACKOFF_MIN   100
 #define NGX_HTTP_MCP_BACKOFF_LONG  300000
 

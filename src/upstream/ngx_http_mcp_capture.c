@@ -10,23 +10,23 @@
 #include "ngx_http_mcp_capture.h"
 
 
-/* messages of one array, at most; one event processes all messages */
+/* messages of one array, at most: all are processed in one event */
 #define NGX_HTTP_MCP_CAPTURE_ARRAY  128
 
 
 /* whether a text begins with a byte order mark, which JSON does not have */
-#define ngx_http_mcp_capture_marked(p, len)                                   \
+#define ngx_http_mcp_capture_has_bom(p, len)                                  \
     ((len) >= 3 && ngx_memcmp(p, "\xef\xbb\xbf", 3) == 0)
 
 
-static ngx_uint_t ngx_http_mcp_capture_feed(ngx_http_mcp_exchange_t *x,
+static ngx_uint_t ngx_http_mcp_capture_check_feed(ngx_http_mcp_exchange_t *x,
     ngx_http_request_t *r);
 static void ngx_http_mcp_capture_log_type(ngx_http_mcp_exchange_t *x,
     ngx_http_request_t *r);
 static ngx_int_t ngx_http_mcp_capture_add(ngx_http_mcp_exchange_t *x,
     ngx_buf_t *b);
 static void ngx_http_mcp_capture_drain(ngx_chain_t *in);
-static ngx_int_t ngx_http_mcp_capture_keep(ngx_http_mcp_exchange_t *x);
+static ngx_int_t ngx_http_mcp_capture_copy(ngx_http_mcp_exchange_t *x);
 static void ngx_http_mcp_capture_drop(ngx_http_mcp_exchange_t *x,
     ngx_buf_t *b);
 static void ngx_http_mcp_capture_gather(ngx_http_mcp_exchange_t *x,
@@ -45,13 +45,13 @@ static void ngx_http_mcp_capture_split(ngx_http_mcp_exchange_t *x,
     ngx_buf_t *b);
 static void ngx_http_mcp_capture_skipped(ngx_http_mcp_exchange_t *x,
     ngx_uint_t skipped);
-static void ngx_http_mcp_capture_no_message(ngx_http_mcp_exchange_t *x,
+static void ngx_http_mcp_capture_ignored(ngx_http_mcp_exchange_t *x,
     ngx_str_t *text);
 static void ngx_http_mcp_capture_refusal(ngx_http_mcp_exchange_t *x,
     ngx_str_t *text);
 static void ngx_http_mcp_capture_quote(ngx_http_mcp_exchange_t *x,
     ngx_str_t *text);
-static void ngx_http_mcp_capture_id(ngx_http_mcp_exchange_t *x,
+static void ngx_http_mcp_capture_fix_id(ngx_http_mcp_exchange_t *x,
     ngx_str_t *text);
 static ngx_int_t ngx_http_mcp_capture_zeros(u_char *p, u_char *last);
 static void ngx_http_mcp_capture_whole(ngx_http_mcp_exchange_t *x,
@@ -63,7 +63,7 @@ static void ngx_http_mcp_capture_array(ngx_http_mcp_exchange_t *x,
 static void ngx_http_mcp_capture_deliver(ngx_http_mcp_exchange_t *x,
     ngx_str_t *text);
 static void ngx_http_mcp_capture_finish(ngx_http_mcp_exchange_t *x);
-static void ngx_http_mcp_capture_bad(ngx_http_mcp_exchange_t *x);
+static void ngx_http_mcp_capture_invalid(ngx_http_mcp_exchange_t *x);
 static void ngx_http_mcp_capture_too_large(ngx_http_mcp_exchange_t *x,
     const char *what);
 
@@ -100,7 +100,7 @@ ngx_http_mcp_capture_header(ngx_http_mcp_exchange_t *x, ngx_http_request_t *r)
         return;
     }
 
-    if (x->feed && !ngx_http_mcp_capture_feed(x, r)) {
+    if (x->feed && !ngx_http_mcp_capture_check_feed(x, r)) {
         return;
     }
 
@@ -164,12 +164,13 @@ ngx_http_mcp_capture_header(ngx_http_mcp_exchange_t *x, ngx_http_request_t *r)
 
 
 /*
- * Returns whether a feed answered with a stream; any other response is not
- * read.
+ * Returns whether the response of a feed is a stream; any other response ends
+ * the exchange.
  */
 
 static ngx_uint_t
-ngx_http_mcp_capture_feed(ngx_http_mcp_exchange_t *x, ngx_http_request_t *r)
+ngx_http_mcp_capture_check_feed(ngx_http_mcp_exchange_t *x,
+    ngx_http_request_t *r)
 {
     if (x->status != NGX_HTTP_OK) {
         ngx_http_mcp_capture_stop(x, NGX_HTTP_MCP_STATUS);
@@ -230,7 +231,7 @@ ngx_http_mcp_capture_body(ngx_http_mcp_exchange_t *x, ngx_http_request_t *r,
 
     for (cl = in; cl; cl = cl->next) {
 
-        /* a body that is gathered is quoted when it is whole */
+        /* a body that is gathered is quoted when it is complete */
 
         if (x->quotes && x->mode != NGX_HTTP_MCP_GATHER && x->text == NULL
             && ngx_buf_in_memory(cl->buf))
@@ -257,7 +258,7 @@ ngx_http_mcp_capture_body(ngx_http_mcp_exchange_t *x, ngx_http_request_t *r,
     ngx_http_mcp_capture_process(x);
 
     if (x->in && !x->stop && !ngx_http_mcp_capture_unbuffered(r)
-        && ngx_http_mcp_capture_keep(x) != NGX_OK)
+        && ngx_http_mcp_capture_copy(x) != NGX_OK)
     {
         ngx_http_mcp_capture_stop(x, NGX_HTTP_MCP_TOO_LARGE);
     }
@@ -302,12 +303,13 @@ ngx_http_mcp_capture_drain(ngx_chain_t *in)
 
 
 /*
- * A content handler that is no upstream module, or one that buffers, does not
- * wait until its buffers are processed, so the bytes that are left are copied.
+ * A content handler that is no upstream module, or a buffering upstream module,
+ * does not wait until its buffers are processed, so the unprocessed bytes are
+ * copied.  The tag marks buffers that are copies.
  */
 
 static ngx_int_t
-ngx_http_mcp_capture_keep(ngx_http_mcp_exchange_t *x)
+ngx_http_mcp_capture_copy(ngx_http_mcp_exchange_t *x)
 {
     size_t        size, copied;
     ngx_buf_t    *b;
@@ -354,7 +356,7 @@ ngx_http_mcp_capture_process(ngx_http_mcp_exchange_t *x)
     ngx_buf_t    *b;
     ngx_chain_t  *cl;
 
-    while (x->in && !x->held && !x->stop && !x->done) {
+    while (x->in && !x->paused && !x->stop && !x->done) {
 
         b = x->in->buf;
 
@@ -395,7 +397,7 @@ ngx_http_mcp_capture_process(ngx_http_mcp_exchange_t *x)
     }
 
     if (x->in == NULL && x->last && !x->finished
-        && !x->held && !x->stop && !x->done)
+        && !x->paused && !x->stop && !x->done)
     {
         ngx_http_mcp_capture_finish(x);
     }
@@ -433,9 +435,9 @@ ngx_http_mcp_capture_drop(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
 
     if (x->body == NGX_HTTP_MCP_BODY_OTHER
         && x->status < NGX_HTTP_SPECIAL_RESPONSE
-        && !x->refused)
+        && !x->wrong_type)
     {
-        x->refused = 1;
+        x->wrong_type = 1;
         ngx_http_mcp_capture_log_type(x, x->sr);
     }
 
@@ -450,12 +452,14 @@ ngx_http_mcp_capture_drop(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
             ngx_http_mcp_capture_stop(x, NGX_HTTP_MCP_STATUS);
 
         } else {
-            ngx_http_mcp_capture_stop(x, x->refused ? NGX_HTTP_MCP_BAD
-                                                     : NGX_HTTP_MCP_OK);
+            ngx_http_mcp_capture_stop(x, x->wrong_type ? NGX_HTTP_MCP_BAD
+                                                       : NGX_HTTP_MCP_OK);
         }
     }
 }
 
+
+/* collects a JSON body in x->text, or begins to give it to piece() */
 
 static void
 ngx_http_mcp_capture_gather(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
@@ -470,7 +474,7 @@ ngx_http_mcp_capture_gather(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
 
     mark = 0;
 
-    if (x->len == 0 && ngx_http_mcp_capture_marked(b->pos, b->last - b->pos)) {
+    if (x->len == 0 && ngx_http_mcp_capture_has_bom(b->pos, b->last - b->pos)) {
         mark = 3;
         b->pos += mark;
     }
@@ -608,7 +612,7 @@ ngx_http_mcp_capture_pass(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
     if (!x->scanned) {
 
         if (ngx_mcp_json_feed(x->scan, b->pos, b->last) == NGX_ERROR) {
-            ngx_http_mcp_capture_bad(x);
+            ngx_http_mcp_capture_invalid(x);
             return;
         }
 
@@ -617,7 +621,7 @@ ngx_http_mcp_capture_pass(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
 
     ngx_http_mcp_capture_open(x);
 
-    if (x->stop || x->held) {
+    if (x->stop || x->paused) {
         return;
     }
 
@@ -637,7 +641,7 @@ ngx_http_mcp_capture_pass(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
     rc = x->handlers->piece(x, &link, 0);
 
     if (rc == NGX_AGAIN) {
-        x->held = 1;
+        x->paused = 1;
         return;
     }
 
@@ -650,7 +654,7 @@ ngx_http_mcp_capture_pass(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
 }
 
 
-/* takes the next event of the stream from b, if the event ends in b */
+/* reads b up to the end of the next event, and handles the event */
 
 static void
 ngx_http_mcp_capture_parse(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
@@ -708,7 +712,7 @@ ngx_http_mcp_capture_event(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
         || (x->scan->type != NGX_MCP_JSON_OBJECT
             && x->scan->type != NGX_MCP_JSON_ARRAY))
     {
-        ngx_http_mcp_capture_no_message(x, text);
+        ngx_http_mcp_capture_ignored(x, text);
         return;
     }
 
@@ -721,19 +725,19 @@ ngx_http_mcp_capture_event(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
 }
 
 
-/* some servers keep a stream alive by events that are no messages */
+/* logs once that an event is ignored: some servers send such as heartbeats */
 
 static void
-ngx_http_mcp_capture_no_message(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
+ngx_http_mcp_capture_ignored(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
 {
     u_char     buf[NGX_MCP_QUOTE];
     ngx_str_t  quote;
 
-    if (x->left_out) {
+    if (x->ignored_logged) {
         return;
     }
 
-    x->left_out = 1;
+    x->ignored_logged = 1;
 
     quote.data = buf;
     quote.len = ngx_mcp_json_quote(buf, text) - buf;
@@ -745,7 +749,7 @@ ngx_http_mcp_capture_no_message(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
 }
 
 
-/* takes the next line from b, if the line ends in b */
+/* reads b up to the end of the next line, and handles the line */
 
 static void
 ngx_http_mcp_capture_split(ngx_http_mcp_exchange_t *x, ngx_buf_t *b)
@@ -789,12 +793,12 @@ ngx_http_mcp_capture_skipped(ngx_http_mcp_exchange_t *x, ngx_uint_t skipped)
 
 
 /*
- * If the request's id is a number, and the answer has this number as a string
- * ("7") or with a fraction (7.0), gives the answer the request's id.
+ * Some servers answer a request that has the id 7 with "7" or 7.0.  Changes
+ * such an id to that of the request, in place.
  */
 
 static void
-ngx_http_mcp_capture_id(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
+ngx_http_mcp_capture_fix_id(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
 {
     size_t           len;
     u_char          *p;
@@ -861,16 +865,16 @@ ngx_http_mcp_capture_zeros(u_char *p, u_char *last)
 }
 
 
-/* handles a whole body; its scan is on the stack, as it ends with the text */
+/* handles a complete body, whose scan is valid during this call only */
 
 static void
 ngx_http_mcp_capture_whole(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
 {
     ngx_mcp_json_t  json;
 
-    /* the mark may have come in several buffers */
+    /* a byte order mark that was spread over several buffers is still there */
 
-    if (ngx_http_mcp_capture_marked(text->data, text->len)) {
+    if (ngx_http_mcp_capture_has_bom(text->data, text->len)) {
         text->data += 3;
         text->len -= 3;
     }
@@ -893,7 +897,7 @@ ngx_http_mcp_capture_message(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
         ngx_http_mcp_capture_quote(x, text);
 
         if (x->status < NGX_HTTP_SPECIAL_RESPONSE) {
-            ngx_http_mcp_capture_bad(x);
+            ngx_http_mcp_capture_invalid(x);
             return;
         }
 
@@ -914,8 +918,8 @@ ngx_http_mcp_capture_message(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
 
 
 /*
- * Delivers the messages of an array one by one, as those of a stream.  Servers
- * of 2025-03-26 may send such arrays.
+ * Delivers the messages of a batch one by one, as if they came in a stream.
+ * Servers of 2025-03-26 may send batches.
  */
 
 static void
@@ -961,7 +965,7 @@ ngx_http_mcp_capture_array(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
 static void
 ngx_http_mcp_capture_deliver(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
 {
-    ngx_http_mcp_capture_id(x, text);
+    ngx_http_mcp_capture_fix_id(x, text);
     ngx_http_mcp_capture_refusal(x, text);
 
     if (x->status >= NGX_HTTP_SPECIAL_RESPONSE) {
@@ -977,8 +981,9 @@ ngx_http_mcp_capture_deliver(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
 
 
 /*
- * Keeps the error of an error message without an id.  The upstream means the
- * request of the exchange: it could not or would not read the id.
+ * Copies the error of an error message without an id to x->refusal.  Such a
+ * message answers the request of the exchange, whose id the upstream did not
+ * read.
  */
 
 static void
@@ -1055,7 +1060,7 @@ ngx_http_mcp_capture_finish(ngx_http_mcp_exchange_t *x)
         if (!x->delivered) {
 
             if (ngx_mcp_json_end(x->scan) != NGX_OK) {
-                ngx_http_mcp_capture_bad(x);
+                ngx_http_mcp_capture_invalid(x);
                 break;
             }
 
@@ -1063,7 +1068,7 @@ ngx_http_mcp_capture_finish(ngx_http_mcp_exchange_t *x)
         }
 
         if (x->handlers->piece(x, NULL, 1) == NGX_AGAIN) {
-            x->held = 1;
+            x->paused = 1;
             break;
         }
 
@@ -1100,7 +1105,7 @@ ngx_http_mcp_capture_finish(ngx_http_mcp_exchange_t *x)
 
 
 static void
-ngx_http_mcp_capture_bad(ngx_http_mcp_exchange_t *x)
+ngx_http_mcp_capture_invalid(ngx_http_mcp_exchange_t *x)
 {
     ngx_log_error(x->level, x->r->connection->log, 0,
                   "mcp upstream \"%V\" sent invalid JSON: %s",

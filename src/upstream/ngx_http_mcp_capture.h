@@ -5,7 +5,7 @@
 
 
 /*
- * The functions that the files that implement an exchange call in each other.
+ * Functions by which the files that implement an exchange call each other.
  */
 
 #ifndef _NGX_HTTP_MCP_CAPTURE_H_INCLUDED_
@@ -21,19 +21,19 @@
 #define ngx_http_mcp_capture_live(sr)                                         \
     ((sr)->upstream && (sr)->upstream->cleanup)
 
-/* whether an upstream module runs sr, and reads on only after its buffer */
+/* whether an upstream module runs sr, and reads one buffer at a time */
 
 #define ngx_http_mcp_capture_unbuffered(sr)                                   \
     (ngx_http_mcp_capture_live(sr) && !(sr)->upstream->buffering)
 
 
 /*
- * A pool for an exchange of r and its subrequest.  It lives as long as r, and
- * is then kept for another exchange.  NULL: no memory.
+ * Returns a pool for an exchange of r and its subrequest.  The pool lives as
+ * long as r, and may then be used for another exchange.  NULL: no memory.
  */
 ngx_pool_t *ngx_http_mcp_exchange_pool(ngx_http_request_t *r);
 
-/* the filters received the response's header, or a part of its body */
+/* process the response's header, or a part of its body, from the filters */
 void ngx_http_mcp_capture_header(ngx_http_mcp_exchange_t *x,
     ngx_http_request_t *r);
 void ngx_http_mcp_capture_body(ngx_http_mcp_exchange_t *x,
@@ -50,8 +50,8 @@ void ngx_http_mcp_capture_stop(ngx_http_mcp_exchange_t *x,
 void ngx_http_mcp_capture_open(ngx_http_mcp_exchange_t *x);
 
 /*
- * Gives the new subrequest the headers to send: those of x, and those of the
- * client if x->client_headers is set.  NGX_OK or NGX_ERROR.
+ * Fills the request headers of the new subrequest: with those of x, and those
+ * of the client if x->client_headers is set.  NGX_OK or NGX_ERROR.
  */
 ngx_int_t ngx_http_mcp_headers_build(ngx_http_mcp_exchange_t *x,
     ngx_http_request_t *sr);
@@ -66,7 +66,7 @@ ngx_int_t ngx_http_mcp_headers_collect(ngx_http_mcp_exchange_t *x,
 /* the Content-Encoding of a response, or NULL if its body is not encoded */
 ngx_str_t *ngx_http_mcp_headers_encoding(ngx_http_request_t *sr);
 
-/* the kind of body by the response's headers: ngx_http_mcp_body_e */
+/* the kind of body (ngx_http_mcp_body_e), as the response's headers tell it */
 ngx_uint_t ngx_http_mcp_headers_body(ngx_http_mcp_exchange_t *x,
     ngx_http_request_t *sr);
 
@@ -75,16 +75,16 @@ void ngx_http_mcp_adapt_request(ngx_http_mcp_exchange_t *x,
     ngx_http_request_t *sr);
 
 /*
- * Adapts nginx's time-outs and buffering when the response's header has come.
- * NGX_OK or NGX_ERROR.
+ * Adapts nginx's time-outs and buffering when the response's header has been
+ * received.  NGX_OK or NGX_ERROR.
  */
 ngx_int_t ngx_http_mcp_adapt_response(ngx_http_mcp_exchange_t *x,
     ngx_http_request_t *sr);
 
 /*
- * To be called when a response takes long: from now on only the exchange
- * measures the upstream's silence, and TCP keep-alive detects an upstream that
- * died.  Returns 0 if the upstream is not connected yet: the caller tries again
+ * To be called when a response takes long: from now on the exchange itself
+ * measures the upstream's silence, and TCP keep-alive detects a dead upstream.
+ * Returns 0 if the upstream is not connected yet: the caller has to call again
  * later.
  */
 ngx_uint_t ngx_http_mcp_adapt_keepalive(ngx_http_mcp_exchange_t *x);

@@ -5,12 +5,12 @@
 
 
 /*
- * The second module of the library: in locations that an mcp_upstream names,
- * it gives the proxy module's directives that the user wrote on no level the
- * values that exchanges need.  It stands before the proxy module, whose
- * configurations are merged after its own.  client_max_body_size, of which the
- * endpoint has its own, does not limit a location that inherits it.  It also
- * finds the variables that locations set.
+ * The second nginx module of the library.  In a location that an mcp_upstream
+ * or mcp_events names, it sets directives of the proxy module to the values
+ * that exchanges need, unless the user wrote them on some level.  To do so, it
+ * stands before the proxy module, whose configurations are merged after its
+ * own.  It also lifts an inherited client_max_body_size there, because the
+ * endpoint checks its own, and collects the variables that locations set.
  */
 
 #ifndef _NGX_HTTP_MCP_DEFAULTS_H_INCLUDED_
@@ -31,10 +31,11 @@ struct ngx_http_mcp_defaults_loc_conf_s {
                                                      modules on this level */
     off_t                              body_size;  /* client_max_body_size */
 
-    unsigned                           target:1;    /* an mcp_upstream names the
-                                                    location */
+    unsigned                           target:1;    /* a directive names the
+                                                       location as that of an
+                                                       upstream */
     unsigned                           endpoint:1;  /* the location has an
-                                                    endpoint */
+                                                       endpoint */
 
     /* the user wrote the directive, on this level or above */
     unsigned                           http_version:1;
@@ -45,23 +46,24 @@ struct ngx_http_mcp_defaults_loc_conf_s {
     unsigned                           no_keepalive:1;  /* the user turned TCP
                                                            keep-alive off */
 
-    unsigned                           reported:1;
+    unsigned                           reported:1;  /* the log said that the
+                                                       location uses HTTP/1.0 */
 
-    ngx_http_upstream_conf_t          *patient;  /* copy of the proxy module's
-                                                    configuration without a read
-                                                    time-out; made when first
-                                                    needed */
+    ngx_http_upstream_conf_t          *no_timeout;  /* copy of the proxy
+                                                       module's configuration
+                                                       without a read time-out;
+                                                       made when first needed */
 };
 
 
 /*
- * To be called by a directive that names the location of an upstream: the
- * location gets the defaults.  A URI with variables leads to no known
- * location.  NGX_OK or NGX_ERROR.
+ * To be called by a directive that names the location of an upstream by this
+ * URI, which has no variables: the location gets the defaults.  NGX_OK or
+ * NGX_ERROR.
  */
 ngx_int_t ngx_http_mcp_defaults_target(ngx_conf_t *cf, ngx_str_t *uri);
 
-/* the location of cf is an endpoint, which no mcp_upstream may name */
+/* marks the location of cf as an endpoint, which no mcp_upstream may name */
 void ngx_http_mcp_defaults_endpoint(ngx_conf_t *cf);
 
 /* whether conf is that of the proxy module in the location of r */
@@ -69,15 +71,15 @@ ngx_uint_t ngx_http_mcp_defaults_is_proxy(ngx_http_request_t *r,
     ngx_http_upstream_conf_t *conf);
 
 /*
- * The HTTP version that the proxy module speaks in the location of r, as
+ * The HTTP version that the proxy module uses in the location of r, such as
  * NGX_HTTP_VERSION_11; 0: unknown.
  */
 ngx_uint_t ngx_http_mcp_defaults_version(ngx_http_request_t *r);
 
 /*
- * The indices (ngx_uint_t) of variables that any location sets by "set" or
- * "auth_request_set".  A "map" may give them values, too, but nginx uses what
- * was set.
+ * The indices (ngx_uint_t) of the variables that any location sets by "set" or
+ * "auth_request_set".  Even if a "map" has the same variable, nginx uses the
+ * value that was set.
  */
 ngx_array_t *ngx_http_mcp_defaults_assigned(ngx_http_request_t *r);
 

@@ -11,7 +11,7 @@
 #include "ngx_http_mcp_defaults.h"
 
 
-/* bytes; has room for a response's header with a long session id */
+/* bytes; enough for a response's header with a long session id */
 
 #define NGX_HTTP_MCP_DEFAULTS_HEADER  8192
 
@@ -26,11 +26,11 @@ typedef struct {
 
 typedef struct {
     ngx_str_t                  uri;         /* URI without arguments */
-    ngx_str_t                  directive;   /* name of the directive that names
-                                               uri */
-    u_char                    *file;
+    ngx_str_t                  directive;   /* name of the directive that has
+                                               the URI */
+    u_char                    *file;        /* file and line of the directive */
     ngx_uint_t                 line;
-    ngx_http_core_loc_conf_t  *location;
+    ngx_http_core_loc_conf_t  *location;    /* location of the URI, or NULL */
 } ngx_http_mcp_defaults_target_t;
 
 
@@ -54,7 +54,7 @@ typedef struct {
 } ngx_http_mcp_defaults_proxy_t;
 
 
-/* how the configuration of ngx_http_auth_request_module begins */
+/* the first fields of the configuration of ngx_http_auth_request_module */
 
 typedef struct {
     ngx_str_t                  uri;
@@ -213,7 +213,7 @@ ngx_http_mcp_defaults_find_assigned(ngx_conf_t *cf, void **loc_conf,
 
     module = ngx_http_mcp_access_module(cf, "ngx_http_rewrite_module");
 
-    /* the configuration begins with the codes; each word may be one */
+    /* the first field is the array of codes, in which any word may be a code */
 
     codes = module ? *(ngx_array_t **) loc_conf[module->ctx_index] : NULL;
 
@@ -313,7 +313,7 @@ ngx_http_mcp_defaults_target(ngx_conf_t *cf, ngx_str_t *uri)
 }
 
 
-/* runs for each server before anything in it is merged */
+/* runs for each server, before configurations of its locations are merged */
 
 static char *
 ngx_http_mcp_defaults_merge_srv_conf(ngx_conf_t *cf, void *parent, void *child)
@@ -367,8 +367,8 @@ ngx_http_mcp_defaults_resolve(ngx_http_core_loc_conf_t *server,
 
 
 /*
- * Returns the location that ngx_http_core_find_location() will find later.  At
- * this time locations still stand in the order of the configuration.
+ * Returns the location that ngx_http_core_find_location() will find at run
+ * time.  Now the locations are still in the order of the configuration.
  */
 
 static ngx_http_core_loc_conf_t *
@@ -527,6 +527,8 @@ ngx_http_mcp_defaults_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
 }
 
 
+/* notes which directives of the proxy module the user wrote on this level */
+
 static void
 ngx_http_mcp_defaults_note(ngx_http_mcp_defaults_loc_conf_t *conf,
     void **loc_conf)
@@ -597,7 +599,7 @@ ngx_http_mcp_defaults_fill(ngx_conf_t *cf,
 
     for (level = conf; level->prev && level->prev->target; level = level->prev)
     {
-        /* an "if" in the location of an upstream */
+        /* finds the location itself, if this is an "if" inside it */
     }
 
     if (level->prev && conf->body_size == level->prev->body_size) {
@@ -653,11 +655,10 @@ ngx_http_mcp_defaults_fill(ngx_conf_t *cf,
 
 
 /*
- * Many servers that listen only on loopback addresses refuse any Host but the
- * names of these addresses.
- * If all servers of an "upstream" block are on loopback addresses, they get
- * the Host that they would get without the block.  A name of a block that has
- * a dot may be that of a host and is not replaced.
+ * Many servers that listen only on loopback addresses accept only the names of
+ * these addresses as Host.  So, if all servers of an "upstream" block are on
+ * loopback addresses, the name of the block is replaced by "localhost" and the
+ * port.  A name with a dot may be that of a host and is not replaced.
  */
 
 static ngx_int_t
@@ -934,7 +935,7 @@ ngx_http_mcp_defaults_postconfiguration(ngx_conf_t *cf)
     cmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_core_module);
     cscf = cmcf->servers.elts;
 
-    /* a URI that the "http" block names need not have a location in a server */
+    /* for a URI of a directive in the "http" block, no location is required */
 
     for (i = 0; i < cmcf->servers.nelts; i++) {
         dscf = cscf[i]->ctx->srv_conf[ngx_http_mcp_defaults_module.ctx_index];
@@ -955,9 +956,9 @@ ngx_http_mcp_defaults_postconfiguration(ngx_conf_t *cf)
 
 
 /*
- * Whether a location can answer only with files: there is no handler, "return",
+ * Whether a location can only serve files: it has no content handler, "return",
  * "rewrite", "if" or "try_files".  The configurations of the rewrite and
- * try_files modules begin with a pointer, which is NULL without directives.
+ * try_files modules begin with a pointer that is NULL without such directives.
  */
 
 static ngx_uint_t
@@ -1044,7 +1045,7 @@ ngx_http_mcp_defaults_check(ngx_conf_t *cf,
 }
 
 
-/* warns of directives of the location that do not do what users expect */
+/* warns about directives of the location that have no or a harmful effect */
 
 static void
 ngx_http_mcp_defaults_warn(ngx_conf_t *cf,

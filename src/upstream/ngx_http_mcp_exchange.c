@@ -36,13 +36,13 @@ static ngx_int_t ngx_http_mcp_exchange_finished(ngx_http_request_t *sr,
 static ngx_uint_t ngx_http_mcp_exchange_error_page(ngx_http_request_t *sr,
     ngx_int_t rc);
 static void ngx_http_mcp_exchange_enter(ngx_http_request_t *sr);
-static void ngx_http_mcp_exchange_delay(ngx_event_t *ev);
-static void ngx_http_mcp_exchange_delayed(ngx_connection_t *c);
+static void ngx_http_mcp_exchange_delay_handler(ngx_event_t *ev);
+static void ngx_http_mcp_exchange_end_delay(ngx_connection_t *c);
 static void ngx_http_mcp_exchange_handler(ngx_event_t *ev);
 static void ngx_http_mcp_exchange_run(ngx_http_mcp_exchange_t *x);
 static void ngx_http_mcp_exchange_timer(ngx_http_mcp_exchange_t *x);
 static void ngx_http_mcp_exchange_timed_out(ngx_http_mcp_exchange_t *x,
-    char *what, ngx_msec_t timeout);
+    char *fault, ngx_msec_t timeout);
 static void ngx_http_mcp_exchange_kill(ngx_http_mcp_exchange_t *x);
 static void ngx_http_mcp_exchange_drop(ngx_http_request_t *sr);
 static ngx_http_mcp_outcome_e ngx_http_mcp_exchange_outcome(
@@ -60,7 +60,7 @@ static void ngx_http_mcp_exchange_cleanup(void *data);
 /* whether the exchange measures the upstream's silence now */
 
 #define ngx_http_mcp_exchange_counts_silence(x)                               \
-    ((x)->silence && !(x)->held && !(x)->read_timer && !(x)->ended)
+    ((x)->silence && !(x)->paused && !(x)->read_timer && !(x)->ended)
 
 
 static ngx_str_t  ngx_http_mcp_exchange_post = ngx_string("POST");
@@ -84,9 +84,9 @@ static struct {
 
 
 /*
- * The URI of an exchange is percent-encoded already.  nginx takes the URI of an
- * internal request for decoded, and would encode it once more, so the request
- * is made one that is not internal.
+ * The URI of an exchange is percent-encoded already.  nginx would encode the
+ * URI of an internal request once more, as it expects a decoded one there.  So
+ * the "internal" flag of the subrequest is cleared.
  */
 
 ngx_uint_t
@@ -175,14 +175,14 @@ ngx_http_mcp_exchange_start(ngx_http_mcp_exchange_t *x)
 
     x->request_body.bufs = x->request;
 
-    /* the subrequest may see other values than those that r has cached */
+    /* most variables of the subrequest are computed anew, not taken from r */
 
-    variables = ngx_http_mcp_handed_variables(r);
+    variables = ngx_http_mcp_subrequest_variables(r);
     if (variables == NULL) {
         return NGX_ERROR;
     }
 
-    /* the subrequest takes the pool of its parent */
+    /* ngx_http_subrequest() gives the subrequest the pool of its parent */
 
     pool = r->pool;
     r->pool = x->pool;
@@ -231,7 +231,7 @@ ngx_http_mcp_exchange_start(ngx_http_mcp_exchange_t *x)
 
     ngx_add_timer(&x->event, time);
 
-    /* runs posted requests in a later event, if no caller does */
+    /* the event runs posted requests, if the caller does not */
 
     ngx_post_event(&x->event, &ngx_posted_events);
 
@@ -262,7 +262,7 @@ ngx_http_mcp_exchange_method(ngx_http_mcp_exchange_t *x)
 
     if (ngx_http_mcp_is_background(x->r)) {
 
-        /* nginx takes $request_method from the main request */
+        /* nginx reads $request_method from the main request */
 
         x->r->method = x->sr->method;
         x->r->method_name = x->sr->method_name;
@@ -309,7 +309,8 @@ ngx_http_mcp_exchange_answered(ngx_http_mcp_exchange_t *x)
                + NGX_HTTP_MCP_EXCHANGE_REST;
 
     /*
-     * The response may have ended with the answer; exchange_run() checks this.
+     * The response may have ended with the answer; exchange_run() checks this
+     * and sets the timer for the rest.
      */
 
     ngx_post_event(&x->event, &ngx_posted_events);
@@ -319,18 +320,18 @@ ngx_http_mcp_exchange_answered(ngx_http_mcp_exchange_t *x)
 void
 ngx_http_mcp_exchange_pause(ngx_http_mcp_exchange_t *x)
 {
-    x->held = 1;
+    x->paused = 1;
 }
 
 
 void
 ngx_http_mcp_exchange_resume(ngx_http_mcp_exchange_t *x)
 {
-    if (!x->held) {
+    if (!x->paused) {
         return;
     }
 
-    x->held = 0;
+    x->paused = 0;
 
     if (x->done) {
         return;
@@ -340,15 +341,15 @@ ngx_http_mcp_exchange_resume(ngx_http_mcp_exchange_t *x)
 
     ngx_http_mcp_exchange_alive(x);
 
-    /* goes on in the next turn of the event loop, after the other events */
+    /* continues in the next turn of the event loop, after the other events */
 
     ngx_post_event(&x->event, &ngx_posted_next_events);
 }
 
 
 /*
- * The upstream is alive, and its silence may count from now on.  While silence
- * counts, the timer is set already, and looks at the time of the last bytes.
+ * Notes that the upstream is alive now, and sets the timer if the upstream's
+ * silence counts.  If the timer is set already, its handler looks at x->alive.
  */
 
 static void
@@ -362,7 +363,7 @@ ngx_http_mcp_exchange_alive(ngx_http_mcp_exchange_t *x)
 }
 
 
-/* makes the timer fire after this time, ms, or leaves it if it fires before */
+/* sets the timer to this time, ms, unless it would fire earlier */
 
 static void
 ngx_http_mcp_exchange_set_timer(ngx_http_mcp_exchange_t *x, ngx_msec_t timeout)
@@ -376,7 +377,7 @@ ngx_http_mcp_exchange_set_timer(ngx_http_mcp_exchange_t *x, ngx_msec_t timeout)
 }
 
 
-/* the exchange whose subrequest r itself is, or NULL */
+/* returns the exchange of which r itself is the subrequest, or NULL */
 
 static ngx_http_mcp_exchange_t *
 ngx_http_mcp_exchange_self(ngx_http_request_t *r)
@@ -426,7 +427,7 @@ ngx_http_mcp_exchange_header_filter(ngx_http_request_t *r)
         return NGX_DECLINED;
     }
 
-    /* without this, log lines of the module would tell what nginx did before */
+    /* else the module's log lines would end with nginx's last action */
 
     r->connection->log->action = NULL;
 
@@ -491,7 +492,7 @@ ngx_http_mcp_exchange_finished(ngx_http_request_t *sr, void *data,
 
     if (x->header && !x->last) {
 
-        /* the body has its full length, or its handler marks no last buffer */
+        /* the body is complete, or its handler does not mark the last buffer */
 
         if ((x->length >= 0 && x->received >= (size_t) x->length)
             || sr->header_only
@@ -515,11 +516,13 @@ ngx_http_mcp_exchange_finished(ngx_http_request_t *sr, void *data,
 
     ngx_post_event(&x->event, &ngx_posted_events);
 
-    /* NGX_OK in any case: no error page is sent, and r does not end */
+    /* any other code would make nginx send an error page or end r */
 
     return NGX_OK;
 }
 
+
+/* returns whether nginx is going to use an error_page of the location */
 
 static ngx_uint_t
 ngx_http_mcp_exchange_error_page(ngx_http_request_t *sr, ngx_int_t rc)
@@ -558,11 +561,13 @@ ngx_http_mcp_exchange_error_page(ngx_http_request_t *sr, ngx_int_t rc)
 
 
 /*
+ * The first write event handler of the subrequest; runs its phases.
+ *
  * limit_req delays a request by the timer of its connection's write event,
- * which then wakes the main request, but not a background subrequest.  So each
- * subrequest has a timer of its own; others of the connection may be delayed
- * at the same time.  The marks of limits in the main request are set as they
- * were before the subrequest goes on.
+ * which then wakes the main request, but not a background subrequest.  So a
+ * delayed subrequest gets a timer of its own.  Others of the same connection
+ * may be delayed at the same time, so each saves limit_req_status and
+ * limit_conn_status of the main request, and restores them when it continues.
  */
 
 static void
@@ -596,7 +601,7 @@ ngx_http_mcp_exchange_enter(ngx_http_request_t *sr)
         return;
     }
 
-    ev->handler = ngx_http_mcp_exchange_delay;
+    ev->handler = ngx_http_mcp_exchange_delay_handler;
     ev->data = x;
     ev->log = sr->connection->log;
     ev->cancelable = x->event.cancelable;
@@ -608,14 +613,14 @@ ngx_http_mcp_exchange_enter(ngx_http_request_t *sr)
 
     timer = (ngx_msec_int_t) (wev->timer.key - ngx_current_msec);
 
-    ngx_http_mcp_exchange_delayed(sr->connection);
+    ngx_http_mcp_exchange_end_delay(sr->connection);
 
     ngx_add_timer(ev, (ngx_msec_t) ngx_max(timer, 1));
 }
 
 
 static void
-ngx_http_mcp_exchange_delay(ngx_event_t *ev)
+ngx_http_mcp_exchange_delay_handler(ngx_event_t *ev)
 {
     ngx_connection_t         *c;
     ngx_http_request_t       *sr;
@@ -625,7 +630,7 @@ ngx_http_mcp_exchange_delay(ngx_event_t *ev)
     sr = x->sr;
     c = sr->connection;
 
-    ngx_http_mcp_exchange_delayed(c);
+    ngx_http_mcp_exchange_end_delay(c);
 
     sr->main->limit_req_status = x->limit_req;
     sr->main->limit_conn_status = x->limit_conn;
@@ -638,10 +643,10 @@ ngx_http_mcp_exchange_delay(ngx_event_t *ev)
 }
 
 
-/* ends the delay of the connection, so that the client's response goes on */
+/* ends the delay of the connection, so that the client's response continues */
 
 static void
-ngx_http_mcp_exchange_delayed(ngx_connection_t *c)
+ngx_http_mcp_exchange_end_delay(ngx_connection_t *c)
 {
     c->write->delayed = 0;
 
@@ -676,6 +681,11 @@ ngx_http_mcp_exchange_handler(ngx_event_t *ev)
 }
 
 
+/*
+ * Continues the exchange after a pause, and completes it when the subrequest
+ * has ended or x->stop is set.  May free r.
+ */
+
 static void
 ngx_http_mcp_exchange_run(ngx_http_mcp_exchange_t *x)
 {
@@ -700,10 +710,10 @@ ngx_http_mcp_exchange_run(ngx_http_mcp_exchange_t *x)
 
         ngx_http_mcp_capture_process(x);
 
-        if (!x->stop && !x->held && !x->ended && x->header
+        if (!x->stop && !x->paused && !x->ended && x->header
             && ngx_http_mcp_capture_unbuffered(sr))
         {
-            /* nginx reads on in this handler, which may free r */
+            /* in this handler nginx continues reading; it may free r */
 
             ngx_http_set_log_request(sr->connection->log, sr);
             sr->write_event_handler(sr);
@@ -717,7 +727,7 @@ ngx_http_mcp_exchange_run(ngx_http_mcp_exchange_t *x)
 
     if (x->stop) {
 
-        /* keeps r, which may be freed together with the subrequest */
+        /* else the end of the subrequest could free r */
 
         r->main->count++;
 
@@ -728,9 +738,9 @@ ngx_http_mcp_exchange_run(ngx_http_mcp_exchange_t *x)
         return;
     }
 
-    if (x->ended && !x->held && x->in == NULL) {
+    if (x->ended && !x->paused && x->in == NULL) {
 
-        /* another subrequest may have changed the log since */
+        /* log lines may name another subrequest by now */
 
         ngx_http_set_log_request(r->connection->log, x->sr);
         r->connection->log->action = NULL;
@@ -743,12 +753,12 @@ ngx_http_mcp_exchange_run(ngx_http_mcp_exchange_t *x)
 }
 
 
-/* one timer serves both time-outs: this checks which of them has passed */
+/* one timer serves both time-outs: this checks which one has expired */
 
 static void
 ngx_http_mcp_exchange_timer(ngx_http_mcp_exchange_t *x)
 {
-    ngx_msec_t  gone;
+    ngx_msec_t  elapsed;
 
     if (!x->keepalive && !x->ended && !x->answered) {
 
@@ -760,32 +770,32 @@ ngx_http_mcp_exchange_timer(ngx_http_mcp_exchange_t *x)
     }
 
     if (x->total) {
-        gone = ngx_current_msec - x->started + x->spent;
+        elapsed = ngx_current_msec - x->started + x->spent;
 
-        if (gone >= x->total) {
+        if (elapsed >= x->total) {
             ngx_http_mcp_exchange_timed_out(x, "did not finish within",
                                             x->total);
             return;
         }
 
-        ngx_http_mcp_exchange_set_timer(x, x->total - gone);
+        ngx_http_mcp_exchange_set_timer(x, x->total - elapsed);
     }
 
     if (ngx_http_mcp_exchange_counts_silence(x)) {
-        gone = ngx_current_msec - x->alive;
+        elapsed = ngx_current_msec - x->alive;
 
-        if (gone >= x->silence) {
+        if (elapsed >= x->silence) {
             ngx_http_mcp_exchange_timed_out(x, "was silent for", x->silence);
             return;
         }
 
-        ngx_http_mcp_exchange_set_timer(x, x->silence - gone);
+        ngx_http_mcp_exchange_set_timer(x, x->silence - elapsed);
     }
 }
 
 
 static void
-ngx_http_mcp_exchange_timed_out(ngx_http_mcp_exchange_t *x, char *what,
+ngx_http_mcp_exchange_timed_out(ngx_http_mcp_exchange_t *x, char *fault,
     ngx_msec_t timeout)
 {
     char       *action;
@@ -804,13 +814,15 @@ ngx_http_mcp_exchange_timed_out(ngx_http_mcp_exchange_t *x, char *what,
     log->action = NULL;
 
     ngx_log_error(x->level, log, 0, "mcp upstream \"%V\" %s %Mms",
-                  &x->name, what, timeout);
+                  &x->name, fault, timeout);
 
     log->action = action;
 
     ngx_http_mcp_capture_stop(x, NGX_HTTP_MCP_TIMEOUT);
 }
 
+
+/* ends the subrequest, if it has not ended */
 
 static void
 ngx_http_mcp_exchange_kill(ngx_http_mcp_exchange_t *x)
@@ -831,7 +843,7 @@ ngx_http_mcp_exchange_kill(ngx_http_mcp_exchange_t *x)
 
     if (sr->write_event_handler == ngx_http_mcp_exchange_enter) {
 
-        /* the subrequest was posted, and has not run yet */
+        /* the subrequest was posted but has not run yet */
 
         sr->write_event_handler = ngx_http_mcp_exchange_drop;
         return;
@@ -892,7 +904,7 @@ ngx_http_mcp_exchange_outcome(ngx_http_mcp_exchange_t *x)
 
     if (!x->last) {
 
-        /* a stream that carried nothing is opened again and loses nothing */
+        /* a stream without any bytes lost nothing, and is opened again */
 
         level = (x->method == NGX_HTTP_GET && !x->feed && x->received == 0)
                 ? NGX_LOG_INFO : x->level;
@@ -904,7 +916,7 @@ ngx_http_mcp_exchange_outcome(ngx_http_mcp_exchange_t *x)
         return NGX_HTTP_MCP_CUT;
     }
 
-    return x->refused ? NGX_HTTP_MCP_BAD : NGX_HTTP_MCP_OK;
+    return x->wrong_type ? NGX_HTTP_MCP_BAD : NGX_HTTP_MCP_OK;
 }
 
 

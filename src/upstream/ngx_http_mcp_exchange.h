@@ -5,9 +5,9 @@
 
 
 /*
- * An exchange: one message sent to an upstream and all that comes back.  It is
- * a subrequest of a main request r, which is a request of a client or a
- * background request (ngx_http_mcp_background.h); the code is the same.
+ * An exchange: one message sent to an upstream and the whole response.  It is a
+ * subrequest of a main request r, which is a request of a client or a
+ * background request (ngx_http_mcp_background.h); the same code serves both.
  *
  * The exchange is allocated from r->pool and lives as long as r.  Once r is
  * freed, no callback is called any more.  Callbacks run from filters or posted
@@ -40,7 +40,7 @@ typedef enum {
     NGX_HTTP_MCP_UNREACHABLE,   /* nginx could not connect */
     NGX_HTTP_MCP_TIMEOUT,       /* the upstream was silent too long, or took
                                    too long in all */
-    NGX_HTTP_MCP_CUT,           /* the response ended in the middle */
+    NGX_HTTP_MCP_CUT,           /* the response is incomplete or missing */
     NGX_HTTP_MCP_BAD,           /* the response is not HTTP, not JSON, or has
                                    another content type */
     NGX_HTTP_MCP_TOO_LARGE,     /* a message is larger than x->limit */
@@ -61,33 +61,35 @@ typedef enum {
 
 typedef struct {
     /*
-     * The response's status and headers are there (x->status, x->body,
+     * The status and the headers of the response are known (x->status, x->body,
      * x->session, ...).  May be NULL.
      */
     void                  (*header)(ngx_http_mcp_exchange_t *x);
 
     /*
-     * One whole message was received: the data of one SSE event, a JSON body
-     * that is not given to piece() or, if one of these is an array, each of its
-     * messages.  The text is valid during the call; x->scan has its members,
-     * and the callback may change it.  A feed gives each event or line, not
-     * scanned.  May be NULL.
+     * A whole message was received: the data of an SSE event, or a JSON body
+     * that is not given to piece().  If this is an array, the callback is
+     * called for each of its messages.  The text is valid during the call, and
+     * the callback may change it; x->scan has the spans of its members.  For a
+     * feed, the text is the data of an event or a line, and is not scanned.
+     * May be NULL.
      */
     void                  (*message)(ngx_http_mcp_exchange_t *x,
                                 ngx_str_t *text);
 
     /*
      * A piece of a JSON object with a Content-Length over NGX_HTTP_MCP_WHOLE
-     * was received.  Pieces come in order, are scanned before, and are valid
-     * during the call.  When the whole body has come and is valid, one more
-     * call has last set and "in" NULL.  NGX_OK; NGX_AGAIN: the piece was not
-     * consumed and comes again after ngx_http_mcp_exchange_resume().  If piece
-     * is NULL, such bodies are gathered, too, and given to message().
+     * was received.  Pieces come in order and were scanned before the call;
+     * they are valid during the call.  If the whole body is valid JSON, a last
+     * call follows with "last" set and "in" NULL.  NGX_OK; NGX_AGAIN: the piece
+     * was not consumed, and the exchange pauses and gives the piece again after
+     * ngx_http_mcp_exchange_resume(); NGX_ERROR: the exchange is aborted.  If
+     * piece is NULL, such a body is gathered and given to message().
      */
     ngx_int_t             (*piece)(ngx_http_mcp_exchange_t *x, ngx_chain_t *in,
                                 ngx_uint_t last);
 
-    /* n events of x->skips were left out; may be NULL */
+    /* n events were skipped (x->skips), as they were too long; may be NULL */
     void                  (*skipped)(ngx_http_mcp_exchange_t *x, ngx_uint_t n);
 
     /* the exchange has ended; called exactly once, unless r is freed first */
@@ -96,13 +98,13 @@ typedef struct {
 } ngx_http_mcp_exchange_handlers_t;
 
 /*
- * Bytes of a body.  Longer JSON objects are given to piece().  Longer bodies of
- * errors, and longer bodies that are ignored, are not read to their end.
+ * Bytes.  A longer JSON object is given to piece() while it is received.  Of a
+ * longer body that is an error or is ignored, the rest is not read.
  */
 #define NGX_HTTP_MCP_WHOLE  65536
 
 
-/* seconds; a longer Retry-After counts as this one */
+/* seconds; a longer Retry-After is shortened to this time */
 
 #define NGX_HTTP_MCP_RETRY_AFTER_MAX  3600
 
@@ -124,7 +126,7 @@ typedef struct {
 
 typedef enum {
     NGX_HTTP_MCP_DROP = 0,      /* ignored */
-    NGX_HTTP_MCP_GATHER,        /* gathered to one message */
+    NGX_HTTP_MCP_GATHER,        /* collected until the body is complete */
     NGX_HTTP_MCP_PASS,          /* given to piece() */
     NGX_HTTP_MCP_PARSE,         /* parsed as SSE */
     NGX_HTTP_MCP_SPLIT          /* split into lines */
@@ -133,8 +135,8 @@ typedef enum {
 
 struct ngx_http_mcp_exchange_s {
     /*
-     * in: set by the caller after ngx_http_mcp_exchange_create().  What they
-     * point to has to live as long as r.
+     * in: set by the caller after ngx_http_mcp_exchange_create().  The memory
+     * to which these members point has to live as long as r.
      */
     ngx_http_request_t                *r;
     ngx_http_mcp_exchange_handlers_t  *handlers;
@@ -173,20 +175,21 @@ struct ngx_http_mcp_exchange_s {
                                                        any */
     ngx_msec_t                         total;       /* longest time in all, ms;
                                                        0: any */
-    ngx_msec_t                         spent;       /* ms of this time that were
-                                                       over at the start */
+    ngx_msec_t                         spent;       /* ms of "total" that have
+                                                       passed before the start
+                                                       */
     size_t                             limit;       /* mcp_message_limit */
     ngx_uint_t                         level;       /* level of the log for
                                                        failures */
     unsigned                           quotes:1;    /* the beginning of any
                                                        body is kept in quote */
 
-    /* an event of a stream that is over the limit is left out */
+    /* an event over the limit is skipped, and does not end the exchange */
     unsigned                           skips:1;
 
     /*
-     * A GET of a stream of events, SSE or lines; a response that is not a
-     * stream ends the exchange.
+     * The exchange reads a feed: a GET whose response has to be a stream of SSE
+     * events or of lines.  Any other response ends the exchange.
      */
     unsigned                           feed:1;
 
@@ -221,7 +224,7 @@ struct ngx_http_mcp_exchange_s {
                                                        were received and not
                                                        processed yet */
     ngx_chain_t                      **last_in;
-    ngx_event_t                        event;       /* posted to go on in a
+    ngx_event_t                        event;       /* posted to continue in a
                                                        later turn of the event
                                                        loop; its timer checks
                                                        both time-outs */
@@ -242,7 +245,7 @@ struct ngx_http_mcp_exchange_s {
                                                        timer allows, ms; 0: any
                                                        */
     ngx_msec_t                         alive;       /* time of the last sign of
-                                                       life */
+                                                       life of the upstream */
     ngx_msec_t                         started;     /* time of the start */
     ngx_uint_t                         mode;        /* ngx_http_mcp_mode_e */
     off_t                              length;      /* Content-Length of the
@@ -261,7 +264,7 @@ struct ngx_http_mcp_exchange_s {
                                                        stop is set */
 
     unsigned                           header:1;    /* the response's header
-                                                       came */
+                                                       was received */
     unsigned                           opened:1;    /* header() was called */
     unsigned                           more:1;      /* the message is one of an
                                                        array, and others of the
@@ -274,22 +277,22 @@ struct ngx_http_mcp_exchange_s {
                                                        body was received */
     unsigned                           finished:1;  /* the body was processed
                                                        to its end */
-    unsigned                           refused:1;   /* the body's content type
-                                                       is none of MCP's */
+    unsigned                           wrong_type:1;  /* the body's content type
+                                                         is none of MCP's */
     unsigned                           keepalive:1;  /* TCP keep-alive of a
                                                         silent connection is
                                                         set */
-    unsigned                           left_out:1;  /* the log says that an
-                                                       event was ignored */
-    unsigned                           held:1;      /* the exchange is paused */
+    unsigned                           ignored_logged:1;  /* the log said that
+                                                             an event was
+                                                             ignored */
+    unsigned                           paused:1;
     unsigned                           resumed:1;   /* the pause was ended, and
-                                                       event is posted to go on
-                                                       */
-    unsigned                           read_timer:1;  /* the read timer of
-                                                         nginx's upstream
-                                                         measures the silence,
-                                                         not that of the
-                                                         exchange */
+                                                       event is posted to
+                                                       continue */
+    unsigned                           read_timer:1;  /* the silence is measured
+                                                         by the read timer of
+                                                         nginx's upstream, not
+                                                         by the exchange */
     unsigned                           ended:1;     /* the subrequest has ended
                                                        */
     unsigned                           answered:1;  /* the caller ignores the
@@ -316,8 +319,8 @@ ngx_int_t ngx_http_mcp_headers_append(ngx_http_mcp_exchange_t *x,
     ngx_str_t *name, ngx_str_t *value);
 
 /*
- * The seconds for which the response, 429 or 503, asks the next request to
- * wait (Retry-After), at most NGX_HTTP_MCP_RETRY_AFTER_MAX; 0: none
+ * The seconds of Retry-After, if the response is 429 or 503; at most
+ * NGX_HTTP_MCP_RETRY_AFTER_MAX.  0: the response has none.
  */
 time_t ngx_http_mcp_headers_retry_after(ngx_http_mcp_exchange_t *x);
 
@@ -332,22 +335,24 @@ ngx_int_t ngx_http_mcp_exchange_start(ngx_http_mcp_exchange_t *x);
 void ngx_http_mcp_exchange_abort(ngx_http_mcp_exchange_t *x);
 
 /*
- * The caller has received all that matters.  The rest of an SSE stream is read
- * for a short time only, so that the connection can be used again; then
- * done(NGX_HTTP_MCP_OK) follows.
+ * To be called when the caller has received the answer and ignores the rest of
+ * the response.  The rest of an SSE stream is read for a short time only, so
+ * that the connection can be used again; then done(NGX_HTTP_MCP_OK) follows.
  */
 void ngx_http_mcp_exchange_answered(ngx_http_mcp_exchange_t *x);
 
 /*
  * Backpressure: between pause and resume no more than one buffer is read from
- * the upstream, no message is given, and silence does not count.
+ * the upstream, message() and piece() are not called, and the silence of the
+ * upstream does not count.
  */
 void ngx_http_mcp_exchange_pause(ngx_http_mcp_exchange_t *x);
 void ngx_http_mcp_exchange_resume(ngx_http_mcp_exchange_t *x);
 
 /*
- * To be called in the preaccess phase of each subrequest.  1: the subrequest is
- * that of an exchange, or inside it, and has come to a location.
+ * To be called in the preaccess phase of each subrequest.  Returns 1 if the
+ * subrequest belongs to an exchange and has just entered a location, also by an
+ * internal redirect.
  */
 ngx_uint_t ngx_http_mcp_exchange_preaccess(ngx_http_request_t *sr);
 

@@ -13,7 +13,7 @@
 /* bytes of a pool's first block; most exchanges need no second one */
 #define NGX_HTTP_MCP_EXCHANGE_POOL  8160
 
-/* pools that a worker keeps for later exchanges */
+/* pools that a worker keeps for later exchanges, at most */
 #define NGX_HTTP_MCP_EXCHANGE_KEPT  64
 
 
@@ -50,8 +50,8 @@ ngx_http_mcp_exchange_pool(ngx_http_request_t *r)
     cln->data = pool;
 
     /*
-     * Moves the cleanup to the end of the list, because other cleanups of r may
-     * look at the exchange.
+     * Moves the cleanup to the end of the list, so that it runs last: other
+     * cleanups of r may use the exchange.
      */
 
     r->pool->cleanup = cln->next;

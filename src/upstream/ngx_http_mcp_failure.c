@@ -12,7 +12,7 @@
 #include "ngx_mcp_splice.h"
 
 
-/* bytes of a text of the upstream that are quoted in a sentence, at most */
+/* bytes of a text of the upstream that a sentence quotes, at most */
 
 #define NGX_HTTP_MCP_FAILURE_TEXT  200
 
@@ -22,13 +22,13 @@ static ngx_int_t ngx_http_mcp_failure_compose(ngx_http_mcp_exchange_t *x,
     ngx_str_t *why);
 static ngx_int_t ngx_http_mcp_failure_detail(ngx_http_mcp_exchange_t *x,
     ngx_http_mcp_outcome_e outcome, ngx_pool_t *pool, ngx_str_t *detail);
-static ngx_uint_t ngx_http_mcp_failure_listens(ngx_http_mcp_exchange_t *x);
+static ngx_uint_t ngx_http_mcp_failure_to_self(ngx_http_mcp_exchange_t *x);
 static const char *ngx_http_mcp_failure_remedy(ngx_http_mcp_exchange_t *x,
     ngx_http_mcp_outcome_e outcome, ngx_str_t *answer);
-static const char *ngx_http_mcp_failure_remedy_here(ngx_uint_t status);
-static ngx_str_t ngx_http_mcp_failure_sent(ngx_http_mcp_exchange_t *x,
+static const char *ngx_http_mcp_failure_remedy_local(ngx_uint_t status);
+static ngx_str_t ngx_http_mcp_failure_sent_line(ngx_http_mcp_exchange_t *x,
     const char *name);
-static ngx_str_t ngx_http_mcp_failure_got(ngx_http_mcp_exchange_t *x);
+static ngx_str_t ngx_http_mcp_failure_received(ngx_http_mcp_exchange_t *x);
 static u_char *ngx_http_mcp_failure_escape(u_char *dst, ngx_str_t *text,
     size_t max);
 
@@ -219,7 +219,7 @@ ngx_http_mcp_failure_compose(ngx_http_mcp_exchange_t *x,
 
     case NGX_HTTP_MCP_STATUS:
 
-        if (ngx_http_mcp_failure_here(x)) {
+        if (ngx_http_mcp_failure_local(x)) {
             p = ngx_sprintf(p, "no upstream was asked, nginx refused with "
                             "HTTP status %ui", x->status);
             break;
@@ -282,11 +282,11 @@ ngx_http_mcp_failure_detail(ngx_http_mcp_exchange_t *x,
         return NGX_OK;
     }
 
-    line = ngx_http_mcp_failure_sent(x, NULL);
-    host = ngx_http_mcp_failure_sent(x, "Host: ");
-    got = ngx_http_mcp_failure_got(x);
+    line = ngx_http_mcp_failure_sent_line(x, NULL);
+    host = ngx_http_mcp_failure_sent_line(x, "Host: ");
+    got = ngx_http_mcp_failure_received(x);
 
-    if (ngx_http_mcp_failure_here(x)) {
+    if (ngx_http_mcp_failure_local(x)) {
         p = ngx_pnalloc(pool, 64 + 4 * NGX_HTTP_MCP_FAILURE_TEXT);
         if (p == NULL) {
             return NGX_ERROR;
@@ -346,12 +346,12 @@ ngx_http_mcp_failure_detail(ngx_http_mcp_exchange_t *x,
 
 
 /*
- * Whether the request went to an address on which this nginx listens.  If
- * nginx listens on all addresses, only a loopback address counts.
+ * Whether the request was sent to an address on which this nginx listens.  If
+ * nginx listens on all addresses, this is checked for loopback addresses only.
  */
 
 static ngx_uint_t
-ngx_http_mcp_failure_listens(ngx_http_mcp_exchange_t *x)
+ngx_http_mcp_failure_to_self(ngx_http_mcp_exchange_t *x)
 {
     ngx_uint_t                  i;
     ngx_addr_t                  addr;
@@ -437,7 +437,7 @@ ngx_http_mcp_failure_remedy(ngx_http_mcp_exchange_t *x,
             return "let the upstream not compress its answers to nginx";
         }
 
-        if (ngx_http_mcp_failure_here(x)) {
+        if (ngx_http_mcp_failure_local(x)) {
             return "write \"default_type application/json;\" in this location";
         }
 
@@ -450,8 +450,8 @@ ngx_http_mcp_failure_remedy(ngx_http_mcp_exchange_t *x,
         return NULL;
     }
 
-    if (ngx_http_mcp_failure_here(x)) {
-        return ngx_http_mcp_failure_remedy_here(x->status);
+    if (ngx_http_mcp_failure_local(x)) {
+        return ngx_http_mcp_failure_remedy_local(x->status);
     }
 
     switch (x->status) {
@@ -496,10 +496,10 @@ ngx_http_mcp_failure_remedy(ngx_http_mcp_exchange_t *x,
 }
 
 
-/* the remedy where nginx itself refused */
+/* the remedy if nginx itself refused the request */
 
 static const char *
-ngx_http_mcp_failure_remedy_here(ngx_uint_t status)
+ngx_http_mcp_failure_remedy_local(ngx_uint_t status)
 {
     switch (status) {
 
@@ -524,7 +524,7 @@ ngx_http_mcp_failure_remedy_here(ngx_uint_t status)
 
 
 ngx_uint_t
-ngx_http_mcp_failure_here(ngx_http_mcp_exchange_t *x)
+ngx_http_mcp_failure_local(ngx_http_mcp_exchange_t *x)
 {
     return x->status && x->sr && x->sr->upstream == NULL;
 }
@@ -537,7 +537,7 @@ ngx_http_mcp_failure_here(ngx_http_mcp_exchange_t *x)
  */
 
 static ngx_str_t
-ngx_http_mcp_failure_sent(ngx_http_mcp_exchange_t *x, const char *name)
+ngx_http_mcp_failure_sent_line(ngx_http_mcp_exchange_t *x, const char *name)
 {
     size_t      len;
     u_char     *p, *end, *last;
@@ -586,10 +586,10 @@ ngx_http_mcp_failure_sent(ngx_http_mcp_exchange_t *x, const char *name)
 }
 
 
-/* returns the first bytes that the upstream sent, whether HTTP or not */
+/* returns the first bytes that the upstream sent, even if they are not HTTP */
 
 static ngx_str_t
-ngx_http_mcp_failure_got(ngx_http_mcp_exchange_t *x)
+ngx_http_mcp_failure_received(ngx_http_mcp_exchange_t *x)
 {
     ngx_str_t             got;
     ngx_http_upstream_t  *u;
@@ -655,7 +655,7 @@ ngx_http_mcp_failure_log(ngx_http_mcp_exchange_t *x, ngx_uint_t level,
     }
 
     remedy = (failure->status == NGX_HTTP_GATEWAY_TIME_OUT
-              && ngx_http_mcp_failure_listens(x))
+              && ngx_http_mcp_failure_to_self(x))
              ? "nginx itself listens on this address: check that the "
                "\"proxy_pass\" does not lead back to the endpoint"
              : failure->remedy;

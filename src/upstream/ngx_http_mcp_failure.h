@@ -5,10 +5,10 @@
 
 
 /*
- * Texts for the client and the log about an upstream that did not answer
- * initialize or the other requests by which it is probed, or a feed that could
- * not be opened; for the client also about a refusal or a bad answer to any
- * request.
+ * Texts about a failure of an upstream.  For the client and the log: about an
+ * upstream that did not answer initialize or another request of its probe, or a
+ * feed that could not be opened.  For the client only: about a refusal of, or a
+ * bad answer to, any request.
  */
 
 #ifndef _NGX_HTTP_MCP_FAILURE_H_INCLUDED_
@@ -29,9 +29,9 @@ typedef struct {
 
 
 /*
- * Says in words, from pool, why a message is not the result of the request
- * with this id.  Empty: the message is a request or notification, or no
- * memory.
+ * Returns a sentence, from pool, about why the message is not the result of the
+ * request with this id.  Empty: the message is a request or notification, or
+ * there is no memory.
  */
 ngx_str_t ngx_http_mcp_failure_answer(ngx_http_mcp_exchange_t *x,
     ngx_str_t *text, ngx_str_t *id, ngx_pool_t *pool);
@@ -50,10 +50,10 @@ ngx_int_t ngx_http_mcp_failure_why(ngx_http_mcp_exchange_t *x,
     ngx_http_mcp_outcome_e outcome, ngx_str_t *answer, ngx_pool_t *pool,
     ngx_str_t *why);
 
-/* whether nginx answered by itself, and nothing went to a server */
-ngx_uint_t ngx_http_mcp_failure_here(ngx_http_mcp_exchange_t *x);
+/* whether nginx itself answered, and nothing was sent to a server */
+ngx_uint_t ngx_http_mcp_failure_local(ngx_http_mcp_exchange_t *x);
 
-/* logs the failure in one line; method: that of the request that failed */
+/* logs the failure in one line; method: of the request that failed */
 void ngx_http_mcp_failure_log(ngx_http_mcp_exchange_t *x, ngx_uint_t level,
     ngx_http_mcp_upstream_t *u, ngx_str_t *method,
     ngx_http_mcp_failure_t *failure);

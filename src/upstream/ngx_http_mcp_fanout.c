@@ -11,8 +11,8 @@
 
 
 /*
- * Fanouts whose clients have left keep at most this part of worker_connections:
- * each has the connection of its client and one to each upstream.
+ * Fanouts whose clients have left use at most one eighth of worker_connections:
+ * each uses the connection of its client and one to each upstream.
  */
 #define NGX_HTTP_MCP_FANOUT_SHARE  8
 
@@ -39,7 +39,7 @@ static ngx_queue_t  ngx_http_mcp_fanouts_left = {
     &ngx_http_mcp_fanouts_left, &ngx_http_mcp_fanouts_left
 };
 
-/* connections of the latter */
+/* number of connections that the latter use */
 
 static ngx_uint_t  ngx_http_mcp_fanouts_left_n;
 
@@ -133,7 +133,7 @@ ngx_http_mcp_fanout_enqueue(ngx_http_mcp_fanout_t *fanout)
 {
     ngx_queue_insert_tail(&ngx_http_mcp_fanouts, &fanout->queue);
 
-    /* a response may be long, and its upstream waits for it */
+    /* a response to one upstream may be long, so its time is not limited */
 
     if (fanout->only == NULL) {
         ngx_add_timer(&fanout->timer, NGX_HTTP_MCP_FANOUT_TIME);
@@ -205,7 +205,7 @@ ngx_http_mcp_fanout_send(ngx_http_mcp_fanout_t *fanout,
 }
 
 
-/* ngx_http_mcp_upstream_request_start() does not call this function */
+/* never called during ngx_http_mcp_upstream_request_start() */
 
 static void
 ngx_http_mcp_fanout_done(ngx_http_mcp_upstream_request_t *ureq,

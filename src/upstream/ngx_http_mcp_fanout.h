@@ -5,8 +5,8 @@
 
 
 /*
- * A fanout sends one message at the same time to all upstreams at which a
- * client's session has an upstream session, or to one of these.
+ * A fanout sends one message, in parallel, to all upstreams at which a client's
+ * session has an upstream session, or to one of these.
  */
 
 #ifndef _NGX_HTTP_MCP_FANOUT_H_INCLUDED_
@@ -51,21 +51,23 @@ struct ngx_http_mcp_fanout_s {
     /* out */
     ngx_uint_t                        n;         /* number of upstreams that
                                                     get the message */
-    ngx_http_mcp_upstream_t          *refused;   /* for done(): no upstream was
-                                                    sent the message, and the
-                                                    URI of this one has a dot
-                                                    segment; or NULL */
+    ngx_http_mcp_upstream_t          *refused;   /* for done(): set if no
+                                                    upstream was sent the
+                                                    message, to one of those
+                                                    whose URI has a dot segment;
+                                                    else NULL */
 
     /* private */
     ngx_http_mcp_upstream_request_t  *ureqs;
-    ngx_uint_t                        running;
+    ngx_uint_t                        running;   /* number of requests that have
+                                                    not ended */
     ngx_uint_t                        dots;      /* number of upstreams whose
                                                     URI has a dot segment */
     ngx_event_t                       timer;
-    ngx_queue_t                       queue;     /* in the queue of running
-                                                    fanouts, or in that of those
-                                                    whose clients have left */
-    unsigned                          left:1;    /* in the latter */
+    ngx_queue_t                       queue;     /* link in the queue of running
+                                                    fanouts, or of those whose
+                                                    clients have left */
+    unsigned                          left:1;    /* the client has left */
 };
 
 
@@ -83,8 +85,8 @@ ngx_int_t ngx_http_mcp_fanout_start(ngx_http_mcp_fanout_t *fanout,
 void ngx_http_mcp_fanout_abort(ngx_http_mcp_fanout_t *fanout);
 
 /*
- * The client of the request r has left.  Its fanouts run on, but if those of
- * clients that left keep too many connections, the oldest are aborted.
+ * The client of the request r has left.  Its fanouts continue, but if fanouts
+ * of clients that have left use too many connections, the oldest are aborted.
  */
 void ngx_http_mcp_fanout_left(ngx_http_request_t *r);
 

@@ -12,14 +12,14 @@
 
 
 static void ngx_http_mcp_headers_split(ngx_list_t *out, ngx_list_t *in);
-static ngx_uint_t ngx_http_mcp_headers_cross(ngx_table_elt_t *h);
+static ngx_uint_t ngx_http_mcp_headers_forwarded(ngx_table_elt_t *h);
 static ngx_inline ngx_uint_t ngx_http_mcp_headers_same(u_char *name,
     const char *known, size_t len);
 static ngx_int_t ngx_http_mcp_headers_own(ngx_http_mcp_exchange_t *x,
     ngx_http_headers_in_t *in);
 static ngx_int_t ngx_http_mcp_headers_content(ngx_http_mcp_exchange_t *x,
     ngx_http_headers_in_t *in);
-static ngx_int_t ngx_http_mcp_headers_value(ngx_list_t *headers,
+static ngx_int_t ngx_http_mcp_headers_add_value(ngx_list_t *headers,
     ngx_table_elt_t *name, ngx_str_t *value);
 static ngx_int_t ngx_http_mcp_headers_appended(ngx_http_mcp_exchange_t *x,
     ngx_list_t *headers);
@@ -32,11 +32,11 @@ static ngx_uint_t ngx_http_mcp_headers_is_type(ngx_str_t *type, char *name);
 
 
 /*
- * The client's headers that are not sent to the upstream, by their length;
- * neither are "If-*" and "Mcp-Param-*".
+ * The client's headers that are not sent to the upstream; the index is the
+ * length of the names.  "If-*" and "Mcp-Param-*" are not sent, either.
  */
 
-static const char  *ngx_http_mcp_headers_hop[][4] = {
+static const char  *ngx_http_mcp_headers_dropped[][4] = {
     { NULL },
     { NULL },
     { "te", NULL },
@@ -100,7 +100,7 @@ static char  *ngx_http_mcp_headers_lines[] = {
 
 /* headers of an upstream's response that reach the client */
 
-static ngx_str_t  ngx_http_mcp_headers_reach[] = {
+static ngx_str_t  ngx_http_mcp_headers_to_client[] = {
     ngx_string("www-authenticate"),
     ngx_string("retry-after"),
     ngx_string("set-cookie"),
@@ -127,7 +127,7 @@ ngx_http_mcp_headers_build(ngx_http_mcp_exchange_t *x, ngx_http_request_t *sr)
     ngx_table_elt_t        *h;
     ngx_http_headers_in_t  *in;
 
-    /* nginx has copied its pointers to the client's headers */
+    /* nginx has copied headers_in of the main request to the subrequest */
 
     in = &sr->headers_in;
     headers = &in->headers;
@@ -178,11 +178,12 @@ ngx_http_mcp_headers_build(ngx_http_mcp_exchange_t *x, ngx_http_request_t *sr)
         return NGX_ERROR;
     }
 
-    if (ngx_http_mcp_headers_value(headers, &ngx_http_mcp_headers_version,
-                                   &x->protocol_version)
+    if (ngx_http_mcp_headers_add_value(headers, &ngx_http_mcp_headers_version,
+                                       &x->protocol_version)
         != NGX_OK
-        || ngx_http_mcp_headers_value(headers, &ngx_http_mcp_headers_session,
-                                      &x->session_id)
+        || ngx_http_mcp_headers_add_value(headers,
+                                          &ngx_http_mcp_headers_session,
+                                          &x->session_id)
            != NGX_OK)
     {
         return NGX_ERROR;
@@ -192,15 +193,15 @@ ngx_http_mcp_headers_build(ngx_http_mcp_exchange_t *x, ngx_http_request_t *sr)
         return NGX_ERROR;
     }
 
-    return ngx_http_mcp_headers_value(headers,
-                                      &ngx_http_mcp_headers_last_event,
-                                      &x->last_event_id);
+    return ngx_http_mcp_headers_add_value(headers,
+                                          &ngx_http_mcp_headers_last_event,
+                                          &x->last_event_id);
 }
 
 
 /*
- * nginx has made room for 20 headers of the response, which seldom has half as
- * many, so the headers of the request get half of this room.
+ * nginx has allocated 20 elements for headers of the response, which seldom has
+ * as many as 10.  So half of this memory is used for headers of the request.
  */
 
 static void
@@ -325,7 +326,7 @@ ngx_http_mcp_headers_content(ngx_http_mcp_exchange_t *x,
 /* adds a header, unless its value is empty */
 
 static ngx_int_t
-ngx_http_mcp_headers_value(ngx_list_t *headers, ngx_table_elt_t *name,
+ngx_http_mcp_headers_add_value(ngx_list_t *headers, ngx_table_elt_t *name,
     ngx_str_t *value)
 {
     return (value->len == 0
@@ -345,7 +346,7 @@ ngx_http_mcp_headers_client(ngx_http_mcp_exchange_t *x,
 
     while ((header = ngx_http_mcp_header_iter_next(&iter)) != NULL) {
 
-        if (header->hash && ngx_http_mcp_headers_cross(header)
+        if (header->hash && ngx_http_mcp_headers_forwarded(header)
             && ngx_http_mcp_header_copy(&in->headers, header) == NULL)
         {
             return NGX_ERROR;
@@ -380,7 +381,7 @@ ngx_http_mcp_headers_client(ngx_http_mcp_exchange_t *x,
 
 
 static ngx_uint_t
-ngx_http_mcp_headers_cross(ngx_table_elt_t *h)
+ngx_http_mcp_headers_forwarded(ngx_table_elt_t *h)
 {
     const char  **name;
 
@@ -394,13 +395,13 @@ ngx_http_mcp_headers_cross(ngx_table_elt_t *h)
         return 0;
     }
 
-    if (h->key.len >= sizeof(ngx_http_mcp_headers_hop)
-                      / sizeof(ngx_http_mcp_headers_hop[0]))
+    if (h->key.len >= sizeof(ngx_http_mcp_headers_dropped)
+                      / sizeof(ngx_http_mcp_headers_dropped[0]))
     {
         return 1;
     }
 
-    for (name = ngx_http_mcp_headers_hop[h->key.len]; *name; name++) {
+    for (name = ngx_http_mcp_headers_dropped[h->key.len]; *name; name++) {
         if (ngx_http_mcp_headers_same(h->lowcase_key, *name, h->key.len)) {
             return 0;
         }
@@ -410,7 +411,10 @@ ngx_http_mcp_headers_cross(ngx_table_elt_t *h)
 }
 
 
-/* where underscores_in_headers is on, many upstreams take "_" for "-" */
+/*
+ * Compares names so that "_" equals "-": with underscores_in_headers, many
+ * upstreams do the same.
+ */
 
 static ngx_inline ngx_uint_t
 ngx_http_mcp_headers_same(u_char *name, const char *known, size_t len)
@@ -481,7 +485,7 @@ ngx_http_mcp_headers_collect(ngx_http_mcp_exchange_t *x,
             continue;
         }
 
-        for (name = ngx_http_mcp_headers_reach; name->len; name++) {
+        for (name = ngx_http_mcp_headers_to_client; name->len; name++) {
 
             if (!ngx_http_mcp_headers_is(header, name)) {
                 continue;
@@ -653,8 +657,8 @@ ngx_http_mcp_headers_body(ngx_http_mcp_exchange_t *x, ngx_http_request_t *sr)
 
 
 /*
- * Whether the type, without parameters, is this name, or ends in it if the name
- * begins with "+".
+ * Whether the content type (without parameters) is this name, or, if the name
+ * begins with "+", ends with it.
  */
 
 static ngx_uint_t

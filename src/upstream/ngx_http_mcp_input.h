@@ -5,10 +5,10 @@
 
 
 /*
- * An input round: the requests that an upstream makes of the client before it
+ * An input round: the requests that an upstream sends to the client before it
  * answers (sampling, elicitation, roots), and the client's answers to them.
- * The upstream's manner makes the round from what the upstream asks; the
- * client manner asks the client and puts the answers in.
+ * The manner of the upstream makes the round from the message of the upstream;
+ * the client manner sends the requests to the client and stores the answers.
  *
  * A round lives in the pool of the upstream request to which it belongs.
  */
@@ -30,8 +30,8 @@ typedef struct {
     ngx_str_t                 params;       /* raw object, or empty */
     ngx_str_t                 answer;       /* raw result, or empty */
 
-    ngx_str_t                 id;           /* id for the code that asks the
-                                               client */
+    ngx_str_t                 id;           /* id of the request at the client;
+                                               used by the client manner */
 } ngx_http_mcp_input_request_t;
 
 
@@ -43,7 +43,7 @@ struct ngx_http_mcp_input_s {
 };
 
 
-/* continues ureq: the round that ureq->input() got has all its answers */
+/* continues ureq, when the round of ureq->input() has all its answers */
 void ngx_http_mcp_upstream_request_answered(
     ngx_http_mcp_upstream_request_t *ureq);
 

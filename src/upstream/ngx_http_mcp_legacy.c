@@ -17,13 +17,13 @@
 /* ms; the longest time of a DELETE that ends a session at an upstream */
 #define NGX_HTTP_MCP_DELETE_TIME   5000
 
-/* ms; how long a call without a session waits until its log level is set */
+/* ms; the longest time for which a call without a session waits for setLevel */
 #define NGX_HTTP_MCP_LEVEL_TIME    5000
 
 
 /*
- * bytes of a text that may say that a session is lost, and of the same text
- * without punctuation and ids (ngx_http_mcp_legacy_words()), at most
+ * The longest text, in bytes, that is checked for saying that a session is
+ * lost, and the longest result of ngx_http_mcp_legacy_words() for such a text.
  */
 #define NGX_HTTP_MCP_LOST_TEXT   256
 #define NGX_HTTP_MCP_LOST_WORDS  128
@@ -49,13 +49,16 @@ struct ngx_http_mcp_handshake_s {
     ngx_uint_t                 sub;          /* number of resources to which the
                                                 session was subscribed again */
     ngx_http_mcp_scope_t       scope;
-    unsigned                   claimed:1;    /* other requests wait for the
-                                                session */
-    unsigned                   made:1;       /* the session was made before,
-                                                and only its level is set */
-    unsigned                   accepted:1;   /* the upstream set the level */
-    unsigned                   levelless:1;  /* it can set none */
-    unsigned                   initialized:1;
+    unsigned                   claimed:1;    /* this request makes the session,
+                                                and others wait for it */
+    unsigned                   level_only:1;  /* the session exists, and only
+                                                 its log level is set */
+    unsigned                   level_accepted:1;  /* the upstream has set the
+                                                     level */
+    unsigned                   level_unsupported:1;  /* the upstream has no
+                                                        logging/setLevel */
+    unsigned                   initialized:1;  /* the answer to initialize was
+                                                  received */
     unsigned                   newer:1;      /* the upstream wants a newer
                                                 revision */
     unsigned                   unresponsive:1;  /* the upstream did not
@@ -106,8 +109,8 @@ static void ngx_http_mcp_legacy_release(ngx_http_mcp_upstream_request_t *ureq);
 static ngx_int_t ngx_http_mcp_legacy_end(ngx_http_mcp_upstream_request_t *ureq);
 static ngx_uint_t ngx_http_mcp_legacy_refused(
     ngx_http_mcp_upstream_request_t *ureq, ngx_http_mcp_outcome_e outcome,
-    ngx_uint_t news);
-static ngx_int_t ngx_http_mcp_legacy_ask(ngx_http_mcp_exchange_t *x,
+    ngx_uint_t changed);
+static ngx_int_t ngx_http_mcp_legacy_client_probe(ngx_http_mcp_exchange_t *x,
     ngx_mcp_message_t *message);
 static ngx_int_t ngx_http_mcp_legacy_probe(ngx_http_mcp_probe_t *probe);
 static void ngx_http_mcp_legacy_probe_result(ngx_http_mcp_probe_t *probe,
@@ -117,7 +120,7 @@ static void ngx_http_mcp_legacy_probed(ngx_http_mcp_probe_t *probe,
 static void ngx_http_mcp_upstream_session_deleted(void *data);
 
 
-/* an MCP server with sessions, which are made by a handshake */
+/* the manner of MCP servers with sessions, which a handshake makes */
 
 ngx_http_mcp_manner_t  ngx_http_mcp_legacy = {
     .protocol = NGX_HTTP_MCP_LEGACY,
@@ -134,7 +137,7 @@ ngx_http_mcp_manner_t  ngx_http_mcp_legacy = {
     .release = ngx_http_mcp_legacy_release,
     .end = ngx_http_mcp_legacy_end,
     .refused = ngx_http_mcp_legacy_refused,
-    .ask = ngx_http_mcp_legacy_ask,
+    .client_probe = ngx_http_mcp_legacy_client_probe,
     .probe = ngx_http_mcp_legacy_probe,
     .probe_result = ngx_http_mcp_legacy_probe_result,
     .probed = ngx_http_mcp_legacy_probed
@@ -155,6 +158,8 @@ static ngx_str_t  ngx_http_mcp_legacy_methods[] = {
     ngx_string("resources/subscribe")
 };
 
+
+/* finds the upstream session, waits for it, or begins to make it */
 
 static ngx_int_t
 ngx_http_mcp_legacy_open(ngx_http_mcp_upstream_request_t *ureq)
@@ -260,7 +265,7 @@ ngx_http_mcp_legacy_handshake(ngx_http_mcp_upstream_request_t *ureq)
 
 
 /*
- * Does the present step of the handshake.  NGX_OK: an exchange has begun;
+ * Does the current step of the handshake.  NGX_OK: an exchange was started;
  * NGX_DONE: the session is made; NGX_ERROR.
  */
 
@@ -269,19 +274,19 @@ ngx_http_mcp_legacy_handshake_step(ngx_http_mcp_upstream_request_t *ureq)
 {
     u_char                    *p;
     ngx_str_t                  params, *level;
-    ngx_http_mcp_handshake_t  *o;
+    ngx_http_mcp_handshake_t  *hs;
 
-    o = ureq->handshake;
+    hs = ureq->handshake;
 
-    ngx_memzero(&o->scope, sizeof(ngx_http_mcp_scope_t));
+    ngx_memzero(&hs->scope, sizeof(ngx_http_mcp_scope_t));
     ngx_str_null(&params);
 
-    switch (o->step) {
+    switch (hs->step) {
 
     case ngx_http_mcp_legacy_initialize:
 
         if (ngx_mcp_upstream_session_params(ureq->upstream->zone, ureq->us->ref,
-                                            ureq->r->pool, &params, &o->level)
+                                            ureq->r->pool, &params, &hs->level)
             != NGX_OK)
         {
             return NGX_ERROR;
@@ -302,8 +307,8 @@ ngx_http_mcp_legacy_handshake_step(ngx_http_mcp_upstream_request_t *ureq)
 
     case ngx_http_mcp_legacy_level:
 
-        level = (ureq->principal && !o->made) ? NULL
-                                              : ngx_mcp_level_name(o->level);
+        level = (ureq->principal && !hs->level_only)
+                ? NULL : ngx_mcp_level_name(hs->level);
 
         if (level) {
             p = ngx_pnalloc(ureq->r->pool,
@@ -318,18 +323,18 @@ ngx_http_mcp_legacy_handshake_step(ngx_http_mcp_upstream_request_t *ureq)
             break;
         }
 
-        o->step = ngx_http_mcp_legacy_subscribe;
+        hs->step = ngx_http_mcp_legacy_subscribe;
 
         /* fall through */
 
     default: /* ngx_http_mcp_legacy_subscribe */
 
         if (ngx_http_mcp_legacy_next_subscription(ureq,
-                                                  &o->scope.name) != NGX_OK) {
+                                                  &hs->scope.name) != NGX_OK) {
             return ngx_http_mcp_legacy_session_made(ureq);
         }
 
-        params = ngx_mcp_uri_compose(ureq->r->pool, &o->scope.name);
+        params = ngx_mcp_uri_compose(ureq->r->pool, &hs->scope.name);
 
         if (params.data == NULL) {
             return NGX_ERROR;
@@ -345,25 +350,25 @@ ngx_http_mcp_legacy_session_made(ngx_http_mcp_upstream_request_t *ureq)
 {
     ngx_int_t                  rc;
     ngx_http_mcp_upstream_t   *u;
-    ngx_http_mcp_handshake_t  *o;
+    ngx_http_mcp_handshake_t  *hs;
 
-    o = ureq->handshake;
+    hs = ureq->handshake;
     u = ureq->upstream;
 
-    rc = ngx_mcp_upstream_session_made(u->zone, ureq->us->ref, &u->name, &o->id,
-                                       o->revision,
-                                       o->unresponsive ? NULL : &o->level);
+    rc = ngx_mcp_upstream_session_made(u->zone, ureq->us->ref, &u->name,
+                                       &hs->id, hs->revision,
+                                       hs->unresponsive ? NULL : &hs->level);
 
     if (rc == NGX_AGAIN) {
 
         /* the client has set another level in the meantime */
 
-        o->step = ngx_http_mcp_legacy_level;
+        hs->step = ngx_http_mcp_legacy_level;
 
         return ngx_http_mcp_legacy_handshake_step(ureq);
     }
 
-    o->claimed = 0;
+    hs->claimed = 0;
 
     if (rc != NGX_OK) {
         (void) ngx_http_mcp_legacy_end(ureq);
@@ -410,27 +415,27 @@ ngx_http_mcp_legacy_handshake_send(ngx_http_mcp_upstream_request_t *ureq,
 {
     ngx_str_t                  body;
     ngx_http_mcp_exchange_t   *x;
-    ngx_http_mcp_handshake_t  *o;
+    ngx_http_mcp_handshake_t  *hs;
 
-    o = ureq->handshake;
+    hs = ureq->handshake;
 
-    o->scope.method = ngx_http_mcp_legacy_methods[o->step];
+    hs->scope.method = ngx_http_mcp_legacy_methods[hs->step];
 
-    if (o->step != ngx_http_mcp_legacy_initialized
-        && ngx_http_mcp_own_id_make(ureq->r->pool, &o->scope.request_id)
+    if (hs->step != ngx_http_mcp_legacy_initialized
+        && ngx_http_mcp_own_id_make(ureq->r->pool, &hs->scope.request_id)
            != NGX_OK)
     {
         return NGX_ERROR;
     }
 
-    body = ngx_mcp_request_compose(ureq->r->pool, &o->scope.request_id,
-                                   &o->scope.method, params);
+    body = ngx_mcp_request_compose(ureq->r->pool, &hs->scope.request_id,
+                                   &hs->scope.method, params);
     if (body.data == NULL) {
         return NGX_ERROR;
     }
 
-    x = ngx_http_mcp_upstream_exchange(ureq->r, ureq->upstream, &o->scope);
-    ureq->scope.dots = o->scope.dots;
+    x = ngx_http_mcp_upstream_exchange(ureq->r, ureq->upstream, &hs->scope);
+    ureq->scope.dots = hs->scope.dots;
 
     if (x == NULL || ngx_http_mcp_upstream_body(x, &body) != NGX_OK) {
         return NGX_ERROR;
@@ -440,14 +445,14 @@ ngx_http_mcp_legacy_handshake_send(ngx_http_mcp_upstream_request_t *ureq,
     x->client_headers = 1;
     x->handlers = &ngx_http_mcp_legacy_handlers;
 
-    if (o->step == ngx_http_mcp_legacy_initialize) {
+    if (hs->step == ngx_http_mcp_legacy_initialize) {
         ngx_http_mcp_exchange_limit_time(x, NGX_HTTP_MCP_INITIALIZE_TIME);
 
     } else {
-        ngx_http_mcp_upstream_in_session(x, &o->id, o->revision);
+        ngx_http_mcp_upstream_in_session(x, &hs->id, hs->revision);
     }
 
-    if (o->made) {
+    if (hs->level_only) {
         ngx_http_mcp_exchange_limit_time(x, NGX_HTTP_MCP_LEVEL_TIME);
     }
 
@@ -458,10 +463,10 @@ ngx_http_mcp_legacy_handshake_send(ngx_http_mcp_upstream_request_t *ureq,
 
 
 /*
- * Sets the lowest log level that callers without a session want in their
- * session at the upstream.  set: the level that this request has set, or
- * NGX_MCP_LEVEL_UNSET.  NGX_OK: the level is set; NGX_AGAIN: an exchange has
- * begun; NGX_ERROR.
+ * Callers without a session share an upstream session, whose log level has to
+ * be the lowest that any of them wants.  Sends this level if it is not set yet.
+ * set: the level that this request has just set, or NGX_MCP_LEVEL_UNSET.
+ * NGX_OK: the level is set; NGX_AGAIN: an exchange was started; NGX_ERROR.
  */
 
 static ngx_int_t
@@ -469,7 +474,7 @@ ngx_http_mcp_legacy_set_level(ngx_http_mcp_upstream_request_t *ureq,
     ngx_uint_t set)
 {
     ngx_uint_t                 level;
-    ngx_http_mcp_handshake_t  *o;
+    ngx_http_mcp_handshake_t  *hs;
 
     level = ureq->level;
 
@@ -481,45 +486,45 @@ ngx_http_mcp_legacy_set_level(ngx_http_mcp_upstream_request_t *ureq,
         return NGX_OK;
     }
 
-    o = ngx_pcalloc(ureq->r->pool, sizeof(ngx_http_mcp_handshake_t));
-    if (o == NULL) {
+    hs = ngx_pcalloc(ureq->r->pool, sizeof(ngx_http_mcp_handshake_t));
+    if (hs == NULL) {
         return NGX_ERROR;
     }
 
-    o->step = ngx_http_mcp_legacy_level;
-    o->id = ureq->us->id;
-    o->revision = ureq->us->revision;
-    o->level = level;
-    o->made = 1;
+    hs->step = ngx_http_mcp_legacy_level;
+    hs->id = ureq->us->id;
+    hs->revision = ureq->us->revision;
+    hs->level = level;
+    hs->level_only = 1;
 
-    ureq->handshake = o;
+    ureq->handshake = hs;
 
     return ngx_http_mcp_legacy_handshake_step(ureq) == NGX_OK ? NGX_AGAIN
                                                               : NGX_ERROR;
 }
 
 
-/* the exchange with a level has ended; returns as the function above */
+/* the exchange of logging/setLevel has ended; returns as the function above */
 
 static ngx_int_t
 ngx_http_mcp_legacy_level_done(ngx_http_mcp_upstream_request_t *ureq,
     ngx_http_mcp_outcome_e outcome)
 {
     ngx_uint_t                 never;
-    ngx_http_mcp_handshake_t  *o;
+    ngx_http_mcp_handshake_t  *hs;
 
-    o = ureq->handshake;
+    hs = ureq->handshake;
 
-    if (o->accepted) {
-        return ngx_http_mcp_legacy_set_level(ureq, o->level);
+    if (hs->level_accepted) {
+        return ngx_http_mcp_legacy_set_level(ureq, hs->level);
     }
 
-    /* no request asks, and maybe waits, in vain again */
+    /* later requests must not send the level, and wait, in vain again */
 
-    never = (o->levelless || outcome == NGX_HTTP_MCP_TIMEOUT);
+    never = (hs->level_unsupported || outcome == NGX_HTTP_MCP_TIMEOUT);
 
     ngx_mcp_upstream_session_level_refused(ureq->upstream->zone, ureq->us,
-                                           o->level, never);
+                                           hs->level, never);
 
     ureq->level_refused = 1;
     ureq->handshake = NULL;
@@ -531,14 +536,14 @@ ngx_http_mcp_legacy_level_done(ngx_http_mcp_upstream_request_t *ureq,
 static void
 ngx_http_mcp_legacy_header(ngx_http_mcp_exchange_t *x)
 {
-    ngx_http_mcp_handshake_t         *o;
+    ngx_http_mcp_handshake_t         *hs;
     ngx_http_mcp_upstream_request_t  *ureq;
 
     ureq = x->data;
-    o = ureq->handshake;
+    hs = ureq->handshake;
 
-    if (o && o->step == ngx_http_mcp_legacy_initialize) {
-        o->id = x->session;
+    if (hs && hs->step == ngx_http_mcp_legacy_initialize) {
+        hs->id = x->session;
     }
 }
 
@@ -547,23 +552,23 @@ static void
 ngx_http_mcp_legacy_message(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
 {
     ngx_str_t                         id, code, result, capabilities;
-    ngx_http_mcp_handshake_t         *o;
+    ngx_http_mcp_handshake_t         *hs;
     ngx_http_mcp_upstream_request_t  *ureq;
 
     ureq = x->data;
-    o = ureq->handshake;
+    hs = ureq->handshake;
 
     if (ureq->closed) {
         return;
     }
 
-    if (o->step == ngx_http_mcp_legacy_initialize) {
+    if (hs->step == ngx_http_mcp_legacy_initialize) {
 
-        if (ngx_http_mcp_initialize_answer(x, text, &o->scope.request_id,
-                                           &result, &o->revision)
+        if (ngx_http_mcp_initialize_answer(x, text, &hs->scope.request_id,
+                                           &result, &hs->revision)
             == NGX_OK)
         {
-            o->initialized = 1;
+            hs->initialized = 1;
             ngx_http_mcp_exchange_answered(x);
 
             capabilities = ngx_mcp_json_get(&result, "capabilities");
@@ -571,13 +576,13 @@ ngx_http_mcp_legacy_message(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
             if (ureq->principal
                 && ngx_mcp_json_get(&capabilities, "logging").len == 0)
             {
-                /* as if the lowest level was set: none is to be sent */
+                /* acts as if the lowest level were set, so that none is sent */
 
-                o->level = NGX_MCP_LEVEL_DEBUG;
+                hs->level = NGX_MCP_LEVEL_DEBUG;
             }
 
         } else {
-            o->newer |= ngx_http_mcp_upstream_message_newer(x, text);
+            hs->newer |= ngx_http_mcp_upstream_message_newer(x, text);
         }
 
         return;
@@ -585,7 +590,7 @@ ngx_http_mcp_legacy_message(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
 
     id = ngx_mcp_json_span(x->scan, NGX_MCP_PATH_ID, text->data);
 
-    if (!ngx_mcp_json_same_id(&id, &o->scope.request_id)) {
+    if (!ngx_mcp_json_same_id(&id, &hs->scope.request_id)) {
         return;
     }
 
@@ -593,8 +598,9 @@ ngx_http_mcp_legacy_message(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
 
     code = ngx_mcp_json_span(x->scan, NGX_MCP_PATH_ERROR_CODE, text->data);
 
-    o->accepted = (x->scan->members[NGX_MCP_PATH_RESULT].count != 0);
-    o->levelless = (ngx_mcp_error_code(&code) == NGX_MCP_METHOD_NOT_FOUND);
+    hs->level_accepted = (x->scan->members[NGX_MCP_PATH_RESULT].count != 0);
+    hs->level_unsupported = (ngx_mcp_error_code(&code)
+                             == NGX_MCP_METHOD_NOT_FOUND);
 }
 
 
@@ -603,7 +609,7 @@ ngx_http_mcp_legacy_done(ngx_http_mcp_exchange_t *x,
     ngx_http_mcp_outcome_e outcome)
 {
     ngx_int_t                         rc;
-    ngx_http_mcp_handshake_t         *o;
+    ngx_http_mcp_handshake_t         *hs;
     ngx_http_mcp_upstream_request_t  *ureq;
 
     ureq = x->data;
@@ -617,9 +623,9 @@ ngx_http_mcp_legacy_done(ngx_http_mcp_exchange_t *x,
         return;
     }
 
-    o = ureq->handshake;
+    hs = ureq->handshake;
 
-    if (o->made) {
+    if (hs->level_only) {
         rc = ngx_http_mcp_legacy_level_done(ureq, outcome);
 
         if (rc == NGX_OK) {
@@ -634,23 +640,23 @@ ngx_http_mcp_legacy_done(ngx_http_mcp_exchange_t *x,
 
     if (outcome == NGX_HTTP_MCP_TIMEOUT || outcome == NGX_HTTP_MCP_UNREACHABLE)
     {
-        /* each subscription that is left out now could take as long */
+        /* each resources/subscribe could take as long, so none is sent */
 
-        o->unresponsive = 1;
+        hs->unresponsive = 1;
     }
 
-    switch (o->step) {
+    switch (hs->step) {
 
     case ngx_http_mcp_legacy_initialize:
 
         if (ngx_http_mcp_legacy_initialize_done(ureq, &outcome) != NGX_OK) {
 
-            if (o->newer && !ureq->newer
+            if (hs->newer && !ureq->newer
                 && ureq->upstream->protocol == NGX_HTTP_MCP_AUTO)
             {
 
                 /*
-                 * A server of another kind has taken the place of the upstream.
+                 * A server of another kind has replaced the upstream.
                  */
 
                 ureq->newer = 1;
@@ -670,7 +676,7 @@ ngx_http_mcp_legacy_done(ngx_http_mcp_exchange_t *x,
 
     case ngx_http_mcp_legacy_initialized:
     case ngx_http_mcp_legacy_level:
-        o->step++;
+        hs->step++;
         break;
 
     default: /* ngx_http_mcp_legacy_subscribe */
@@ -734,8 +740,8 @@ ngx_http_mcp_legacy_initialize_done(ngx_http_mcp_upstream_request_t *ureq,
 
 
 /*
- * Logs that the upstream refuses a client's initialize: the module's own one
- * may have taken the only session of the upstream.
+ * Logs that the upstream refused a client's initialize.  Some servers have only
+ * one session, and the module's own initialize may have used it.
  */
 
 static void
@@ -785,7 +791,7 @@ ngx_http_mcp_legacy_head(ngx_http_mcp_upstream_request_t *ureq,
 
     if (ureq->get_stream && ureq->serial != ureq->us->serial) {
 
-        /* the event id is one of another session */
+        /* the event id belongs to another session */
 
         ngx_str_null(&x->last_event_id);
     }
@@ -843,9 +849,9 @@ ngx_http_mcp_legacy_lost(ngx_http_mcp_upstream_request_t *ureq,
 
 
 /*
- * Many servers say that they have lost a session with another status than 404,
- * also with 200, in an error or a plain text.  An error of a tool may be about
- * sessions of its own, so only codes and words that transports use count.
+ * Many servers report a lost session by an error or a plain text, with another
+ * status than 404, even with 200.  An error of a tool may be about sessions of
+ * the tool, so only codes and phrases that transports use count.
  */
 
 static ngx_uint_t
@@ -962,9 +968,9 @@ ngx_http_mcp_legacy_forgot_words(ngx_str_t *text, ngx_str_t *id)
 
 
 /*
- * Writes the words of a text in lower case, with single spaces, and without the
- * session's id and words that name it.  Returns the length; 0: the text is too
- * long.
+ * Writes the words of the text in lower case, separated by single spaces, but
+ * not the session id and words such as "id".  Returns the length; 0: the result
+ * would be too long.
  */
 
 static size_t
@@ -973,7 +979,7 @@ ngx_http_mcp_legacy_words(u_char *dst, ngx_str_t *text, ngx_str_t *id)
     u_char     *p, *d, *last, *end;
     ngx_str_t   word, *s;
 
-    static ngx_str_t  left_out[] = {
+    static ngx_str_t  ignored[] = {
         ngx_string("id"),
         ngx_string("mcp"),
         ngx_string("header"),
@@ -1018,7 +1024,7 @@ ngx_http_mcp_legacy_words(u_char *dst, ngx_str_t *text, ngx_str_t *id)
 
         *d++ = ' ';
 
-        for (s = left_out; s->len; s++) {
+        for (s = ignored; s->len; s++) {
 
             if (ngx_mcp_equal(&word, s)) {
                 d = word.data;
@@ -1070,19 +1076,19 @@ static ngx_int_t
 ngx_http_mcp_legacy_end(ngx_http_mcp_upstream_request_t *ureq)
 {
     ngx_str_t                  none;
-    ngx_http_mcp_handshake_t  *o;
+    ngx_http_mcp_handshake_t  *hs;
 
-    o = ureq->handshake;
+    hs = ureq->handshake;
 
-    if (o == NULL || o->made) {
+    if (hs == NULL || hs->level_only) {
         return NGX_OK;
     }
 
-    if (o->claimed && !o->initialized && ureq->x && ureq->x->status == 0) {
+    if (hs->claimed && !hs->initialized && ureq->x && ureq->x->status == 0) {
 
         /*
-         * The answer to initialize may still come, and its headers have the id
-         * of the session.
+         * The response to initialize, whose header has the session id, may
+         * still come.
          */
 
         return NGX_AGAIN;
@@ -1094,21 +1100,21 @@ ngx_http_mcp_legacy_end(ngx_http_mcp_upstream_request_t *ureq)
 
     ngx_str_null(&none);
     ngx_http_mcp_upstream_session_delete(ureq->upstream, ureq->r, &ureq->tenant,
-                                         &none, &o->id, o->revision);
+                                         &none, &hs->id, hs->revision);
 
     return NGX_OK;
 }
 
 
 /*
- * An upstream answers 405 if it offers no stream, 409 if it has not noticed
- * yet that the last stream ended, and 400 or the like if it does not know the
- * event id.
+ * An upstream answers GET with 405 if it offers no stream, with 409 if it has
+ * not yet noticed that the last stream ended, and with 400 or the like if it
+ * does not know the event id.
  */
 
 static ngx_uint_t
 ngx_http_mcp_legacy_refused(ngx_http_mcp_upstream_request_t *ureq,
-    ngx_http_mcp_outcome_e outcome, ngx_uint_t news)
+    ngx_http_mcp_outcome_e outcome, ngx_uint_t changed)
 {
     ngx_uint_t  status;
 
@@ -1126,7 +1132,7 @@ ngx_http_mcp_legacy_refused(ngx_http_mcp_upstream_request_t *ureq,
         return NGX_HTTP_MCP_CONFLICT;
     }
 
-    if (status < NGX_HTTP_INTERNAL_SERVER_ERROR && news) {
+    if (status < NGX_HTTP_INTERNAL_SERVER_ERROR && changed) {
         ngx_log_error(NGX_LOG_WARN, ngx_cycle->log, 0,
                       "mcp upstream \"%V\" answered GET with status %ui%s; the "
                       "module asks again; an upstream that offers no stream "
@@ -1140,12 +1146,13 @@ ngx_http_mcp_legacy_refused(ngx_http_mcp_upstream_request_t *ureq,
 
 
 /*
- * If the client has no sessions, the session that this initialize makes at the
- * upstream is ended after the answer.
+ * Sends the client's initialize, or one that is made from server/discover.  In
+ * the latter case the caller ends the session at the upstream after the answer.
  */
 
 static ngx_int_t
-ngx_http_mcp_legacy_ask(ngx_http_mcp_exchange_t *x, ngx_mcp_message_t *message)
+ngx_http_mcp_legacy_client_probe(ngx_http_mcp_exchange_t *x,
+    ngx_mcp_message_t *message)
 {
     ngx_str_t  params, body, none;
 
@@ -1169,7 +1176,7 @@ ngx_http_mcp_legacy_ask(ngx_http_mcp_exchange_t *x, ngx_mcp_message_t *message)
 }
 
 
-/* sends initialize; the session that this makes is ended after the answer */
+/* sends initialize; probed() ends the session that it makes */
 
 static ngx_int_t
 ngx_http_mcp_legacy_probe(ngx_http_mcp_probe_t *probe)
@@ -1237,7 +1244,7 @@ ngx_http_mcp_legacy_probed(ngx_http_mcp_probe_t *probe,
         return;
     }
 
-    if (ngx_http_mcp_failure(x, outcome, &probe->wrong, probe->pool, &failure)
+    if (ngx_http_mcp_failure(x, outcome, &probe->fault, probe->pool, &failure)
         != NGX_OK)
     {
         ngx_http_mcp_probe_put(probe, NGX_MCP_PROFILE_UNKNOWN);
@@ -1260,7 +1267,7 @@ ngx_http_mcp_legacy_probed(ngx_http_mcp_probe_t *probe,
         }
     }
 
-    /* each client will get what the upstream answers to its own initialize */
+    /* each client will get the upstream's answer to its own initialize */
 
     if (outcome == NGX_HTTP_MCP_STATUS && x->refusal.len
         && !ngx_http_mcp_status_absent(x->status))

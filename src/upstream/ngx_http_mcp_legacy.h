@@ -5,9 +5,9 @@
 
 
 /*
- * Sessions at MCP servers of the legacy revisions: the handshake that makes one
- * and the DELETE that ends one.  Upstream requests use these functions through
- * their manner (ngx_http_mcp_manner.h).
+ * Sessions at MCP servers of the legacy revisions: the DELETE that ends one.
+ * The handshake that makes one is in the manner of these servers
+ * (ngx_http_mcp_manner.h).
  */
 
 #ifndef _NGX_HTTP_MCP_LEGACY_H_INCLUDED_
@@ -25,9 +25,9 @@ ngx_uint_t ngx_http_mcp_upstream_session_id_fits(ngx_http_mcp_exchange_t *x);
 
 /*
  * Ends the upstream session with this id by a DELETE; does nothing if the id
- * is empty.  The outcome is ignored.  from: the client's request, from which
- * headers are passed on, or NULL.  session: value of $mcp_session_id.  Strings
- * are copied.
+ * is empty.  The outcome is ignored.  from: the client's request, whose headers
+ * are sent to the upstream, or NULL.  session: value of $mcp_session_id.
+ * Strings are copied.
  */
 void ngx_http_mcp_upstream_session_delete(ngx_http_mcp_upstream_t *u,
     ngx_http_request_t *from, ngx_str_t *tenant, ngx_str_t *session,

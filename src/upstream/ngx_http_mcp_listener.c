@@ -13,27 +13,27 @@
 #include "ngx_http_mcp_upstream_message.h"
 
 
-/* ms; time in which a client may reconnect before the stream is closed */
+/* ms; the stream is closed if the client has no GET stream for this time */
 #define NGX_HTTP_MCP_LISTENER_GRACE  10000
 
 
-/* the GET stream of one upstream session, for a caller with a session */
+/* a listener: reads the GET stream of one upstream session */
 
 typedef struct {
     ngx_http_mcp_reader_t     reader;
     ngx_mcp_caller_t          caller;
     ngx_http_headers_in_t     headers_in;
     ngx_mcp_ref_t             us;           /* upstream session */
-    ngx_event_t               grace;
+    ngx_event_t               grace;        /* timer that stops the listener */
     ngx_uint_t                serial;       /* serial of the upstream session
                                                whose stream was read last */
     unsigned                  ids:1;        /* events have had ids */
-    unsigned                  exclusive:1;
+    unsigned                  exclusive:1;  /* of an exclusive session */
 } ngx_http_mcp_listener_t;
 
 
 static ngx_uint_t ngx_http_mcp_listener_wanted(ngx_http_mcp_reader_t *reader);
-static ngx_uint_t ngx_http_mcp_listener_absent(
+static ngx_uint_t ngx_http_mcp_listener_refused(
     ngx_http_mcp_reader_t *reader);
 static ngx_uint_t ngx_http_mcp_listener_unauthorized(
     ngx_http_mcp_reader_t *reader);
@@ -137,7 +137,7 @@ ngx_http_mcp_listener_start(ngx_http_mcp_upstream_t *u,
     reader->audience.session = listener->caller.session_id;
     reader->audience.tenant = listener->caller.tenant;
     reader->headers = &listener->headers_in;
-    reader->stays = listener->exclusive;
+    reader->no_takeover = listener->exclusive;
 
     ngx_http_mcp_reader_init(reader);
     (void) ngx_http_mcp_reader_open(reader);
@@ -155,7 +155,7 @@ ngx_http_mcp_listener_wanted(ngx_http_mcp_reader_t *reader)
     u = reader->upstream;
     zone = u->zone;
 
-    if (ngx_http_mcp_listener_absent(reader)
+    if (ngx_http_mcp_listener_refused(reader)
         || ngx_http_mcp_listener_unauthorized(reader))
     {
         return 0;
@@ -166,8 +166,8 @@ ngx_http_mcp_listener_wanted(ngx_http_mcp_reader_t *reader)
     }
 
     /*
-     * A GET of the client may have come just now, and found the stream
-     * claimed: looks again after the release.
+     * A new GET of the client may just have found that the stream is claimed,
+     * so this worker has to look for GETs again after the release.
      */
 
     ngx_mcp_upstream_session_stream_release(zone, listener->us, 1);
@@ -190,12 +190,12 @@ ngx_http_mcp_listener_wanted(ngx_http_mcp_reader_t *reader)
 
 
 /*
- * Whether the upstream refuses a stream for an exclusive session: a call must
- * not wait for the stream then, whatever the status is.
+ * Whether the upstream refuses the stream of an exclusive session by any 4xx
+ * but 409.  Then the session's call does not wait for the stream.
  */
 
 static ngx_uint_t
-ngx_http_mcp_listener_absent(ngx_http_mcp_reader_t *reader)
+ngx_http_mcp_listener_refused(ngx_http_mcp_reader_t *reader)
 {
     ngx_uint_t                status;
     ngx_http_mcp_listener_t  *listener;
@@ -211,9 +211,9 @@ ngx_http_mcp_listener_absent(ngx_http_mcp_reader_t *reader)
 
 
 /*
- * Whether the upstream refuses the credentials of the client's GET, with which
- * a stream was open before, so they have expired.  Without a stream before, an
- * upstream may refuse each GET so, and the client would come back in vain.
+ * Whether the credentials of the client's GET have expired: the upstream
+ * refuses them, but a stream with them was open before.  If there was none, the
+ * upstream may refuse every GET, and a new GET of the client would not help.
  */
 
 static ngx_uint_t
@@ -232,8 +232,8 @@ ngx_http_mcp_listener_unauthorized(ngx_http_mcp_reader_t *reader)
 
 
 /*
- * An exclusive session is made only by its call, which declares its caller's
- * capabilities.
+ * A listener does not make an exclusive session: only the call does, as it
+ * declares the capabilities of its caller.
  */
 
 static ngx_int_t
@@ -250,8 +250,8 @@ ngx_http_mcp_listener_request(ngx_http_mcp_reader_t *reader,
 
 
 /*
- * The client is notified only of a gap that it would not have had without this
- * module.  If a stream without event ids ends, any reader has a gap.
+ * The client is notified of a gap only if it would not have had the gap without
+ * this module.  Any reader has one when a stream without event ids ends.
  */
 
 static void
@@ -347,8 +347,8 @@ ngx_http_mcp_listener_event(ngx_http_mcp_reader_t *reader,
     if (ngx_mcp_log_session(reader->upstream->zone, reader->owner, &event)
         == NGX_ERROR && id.len)
     {
-        ngx_http_mcp_server_request_unsaid(ureq, &listener->caller,
-                                           &reader->audience, &id);
+        ngx_http_mcp_server_request_fail(ureq, &listener->caller,
+                                         &reader->audience, &id);
     }
 
     if (!listener->exclusive) {
@@ -382,8 +382,8 @@ ngx_http_mcp_listener_gap(ngx_http_mcp_reader_t *reader, const char *why)
 
 
 /*
- * Whether a message in an exclusive session is not for the call.  Requests
- * that the call's client cannot get are answered here.
+ * Whether a message in an exclusive session does not go to the call.  If it is
+ * a request that the call's client cannot receive, this answers it.
  */
 
 static ngx_uint_t
@@ -478,7 +478,8 @@ ngx_http_mcp_listener_doorbell(ngx_mcp_zone_t *zone, uint64_t keys)
 
 
 /*
- * Whether the call has another upstream session than the stream that is read.
+ * Whether the call has got a new upstream session, and the stream belongs to
+ * the old one.
  */
 
 static ngx_uint_t
@@ -518,7 +519,7 @@ ngx_http_mcp_listener_stopped(ngx_http_mcp_reader_t *reader)
 
     listener = reader->data;
 
-    if (ngx_http_mcp_listener_absent(reader)) {
+    if (ngx_http_mcp_listener_refused(reader)) {
         ngx_mcp_upstream_session_stream_absent(reader->upstream->zone,
                                                listener->us);
     }
@@ -546,7 +547,7 @@ ngx_http_mcp_listener_ended(ngx_http_mcp_reader_t *reader, ngx_uint_t how)
 
     listener = reader->data;
 
-    /* the client of a worker that quits opens its GET at another worker */
+    /* when this worker quits, the client opens a new GET at another worker */
 
     over = (!ngx_exiting
             && ngx_mcp_session_gets(reader->upstream->zone, reader->owner)

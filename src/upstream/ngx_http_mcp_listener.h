@@ -5,10 +5,9 @@
 
 
 /*
- * A listener reads the GET stream of a legacy upstream on the upstream session
- * of one client.  Listeners are a kind of readers without a lease, because
- * another worker does not have the client's headers, and so could not take the
- * stream over.
+ * A listener reads the GET stream of a legacy upstream in the upstream session
+ * of one client.  Listeners are readers without a lease: another worker could
+ * not take over the stream, because it does not have the client's headers.
  */
 
 #ifndef _NGX_HTTP_MCP_LISTENER_H_INCLUDED_
@@ -19,19 +18,19 @@
 
 
 /*
- * Reads the upstream's GET stream of a session for as long as the client has a
- * GET stream of its own; does nothing if a worker reads it already.  Messages
- * go to the session's general channel.  from: the client's GET, from which
- * headers are passed on.  exclusive: the session is an exclusive one, and a
- * call that runs in it takes the place of the client's GET; messages that are
- * not for a call are ignored.
+ * Reads the upstream's GET stream of a session as long as the client has a GET
+ * stream of its own; does nothing if a worker already reads it.  Messages go to
+ * the session's general channel.  from: the client's GET, whose headers are
+ * sent to the upstream.  exclusive: the session is an exclusive one; the stream
+ * is read as long as a call runs in the session, and messages that do not
+ * concern a call are ignored.
  */
 void ngx_http_mcp_listener_start(ngx_http_mcp_upstream_t *u,
     ngx_http_request_t *from, ngx_mcp_caller_t *caller, ngx_uint_t exclusive);
 
 /*
- * The doorbell rang: stops the listeners whose session has ended or has no GET
- * stream left.
+ * The doorbell rang: stops the listeners whose session has ended, and later
+ * those whose session still has no GET stream.
  */
 void ngx_http_mcp_listener_doorbell(ngx_mcp_zone_t *zone, uint64_t keys);
 

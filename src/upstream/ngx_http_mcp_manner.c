@@ -15,10 +15,10 @@ static ngx_int_t ngx_http_mcp_events_head(ngx_http_mcp_upstream_request_t *ureq,
     ngx_http_mcp_exchange_t *x);
 static ngx_uint_t ngx_http_mcp_events_refused(
     ngx_http_mcp_upstream_request_t *ureq, ngx_http_mcp_outcome_e outcome,
-    ngx_uint_t news);
+    ngx_uint_t changed);
 
 
-/* a backend that sends events (mcp_events): a GET stream is all it has */
+/* the manner of backends that send events (mcp_events): only a GET stream */
 
 ngx_http_mcp_manner_t  ngx_http_mcp_events = {
     .protocol = NGX_HTTP_MCP_EVENTS,
@@ -45,15 +45,16 @@ ngx_http_mcp_manner(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
     place = ngx_http_mcp_upstream_tenant(u, tenant);
 
     /*
-     * The profile in the zone may have the kind by now, if the upstream refused
-     * to be probed.
+     * If the upstream refused the probe, another worker may have learned its
+     * kind from a client's request: the caller looks at the profile in the
+     * zone.
      */
 
-    if (place == NULL || place->what == NGX_MCP_PROFILE_REFUSED) {
+    if (place == NULL || place->kind == NGX_MCP_PROFILE_REFUSED) {
         return NULL;
     }
 
-    return ngx_http_mcp_manner_of(place->what, 0, stateful);
+    return ngx_http_mcp_manner_of(place->kind, 0, stateful);
 }
 
 
@@ -116,7 +117,7 @@ ngx_http_mcp_manner_next(ngx_http_mcp_upstream_t *u,
 
 
 void
-ngx_http_mcp_manner_keep(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
+ngx_http_mcp_manner_note(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
     ngx_uint_t kind)
 {
     ngx_http_mcp_upstream_tenant_t  *place;
@@ -124,7 +125,7 @@ ngx_http_mcp_manner_keep(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
     place = ngx_http_mcp_upstream_tenant(u, tenant);
 
     if (place) {
-        place->what = kind;
+        place->kind = kind;
     }
 }
 
@@ -155,7 +156,7 @@ ngx_http_mcp_events_head(ngx_http_mcp_upstream_request_t *ureq,
 
 static ngx_uint_t
 ngx_http_mcp_events_refused(ngx_http_mcp_upstream_request_t *ureq,
-    ngx_http_mcp_outcome_e outcome, ngx_uint_t news)
+    ngx_http_mcp_outcome_e outcome, ngx_uint_t changed)
 {
     time_t                    after;
     u_char                    buf[sizeof(" of at least  seconds, as its "
@@ -168,7 +169,7 @@ ngx_http_mcp_events_refused(ngx_http_mcp_upstream_request_t *ureq,
     x = ureq->x;
     ngx_str_null(&answer);
 
-    if (news
+    if (changed
         && ngx_http_mcp_failure(x, outcome, &answer, x->r->pool, &failure)
            == NGX_OK)
     {

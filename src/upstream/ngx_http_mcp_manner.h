@@ -20,7 +20,7 @@
 #include "ngx_http_mcp_upstream_request.h"
 
 
-/* whether the upstream has lost the session that open() had found or made */
+/* whether the upstream has lost the session that open() found or made */
 
 typedef enum {
     NGX_HTTP_MCP_KEPT = 0,
@@ -48,30 +48,30 @@ struct ngx_http_mcp_manner_s {
     ngx_uint_t    protocol;         /* ngx_http_mcp_protocol_e */
     ngx_uint_t    kind;             /* ngx_mcp_profile_e */
 
-    /* the upstream has GET streams, for events and to resume other streams */
+    /* upstreams have GET streams, for events and to resume other streams */
     ngx_uint_t    streams;
 
-    /* the upstream keeps sessions, with subscriptions */
+    /* upstreams keep sessions, with subscriptions */
     ngx_uint_t    sessions;
 
-    /* the upstream notifies of updates of resources */
+    /* upstreams send notifications/resources/updated */
     ngx_uint_t    updates;
 
     /* the request that opens a stream names the resources of such updates */
     ngx_uint_t    filters;
 
     /*
-     * For a method that the upstream lacks, it may answer with 404 or the like
-     * (ngx_http_mcp_status_absent()).
+     * Upstreams may answer with 404 or the like (ngx_http_mcp_status_absent())
+     * if they do not have the method.
      */
     ngx_uint_t    absent;
 
     /*
-     * Makes the upstream ready for the message.  NGX_OK: the upstream is
-     * ready; NGX_AGAIN: ngx_http_mcp_upstream_request_next() will be called
-     * when it is ready, or the request has failed; NGX_DECLINED: the message
-     * is not for this upstream; NGX_ERROR.  This and the functions below may
-     * be NULL.
+     * Prepares the upstream for the message.  NGX_OK: the message may be sent;
+     * NGX_AGAIN: the request has failed, or the manner calls
+     * ngx_http_mcp_upstream_request_next() later; NGX_DECLINED: this upstream
+     * does not get the message; NGX_ERROR.  This and the functions below may be
+     * NULL.
      */
     ngx_int_t   (*open)(ngx_http_mcp_upstream_request_t *ureq);
 
@@ -80,29 +80,30 @@ struct ngx_http_mcp_manner_s {
                     ngx_http_mcp_exchange_t *x);
 
     /*
-     * Gets each message of the upstream before ureq->message(), and may change
-     * and scan it again.  NGX_OK; any other result: ureq->message() does not
-     * get it.
+     * Called for each message of the upstream before ureq->message().  If it
+     * changes the message, it scans the message again.  NGX_OK; any other
+     * result: ureq->message() is not called.
      */
     ngx_int_t   (*message)(ngx_http_mcp_upstream_request_t *ureq,
                     ngx_str_t *text);
 
     /*
      * The exchange of the message has ended.  NGX_OK: the caller resumes or
-     * ends the request, as for any kind; NGX_AGAIN: the manner goes on with
-     * the request, and calls ngx_http_mcp_upstream_request_next() or .._end().
+     * ends the request; NGX_AGAIN: the manner continues the request, and calls
+     * ngx_http_mcp_upstream_request_next() or .._end() later.
      */
     ngx_int_t   (*done)(ngx_http_mcp_upstream_request_t *ureq,
                     ngx_http_mcp_outcome_e outcome);
 
-    /* whether this status means a loss of the session: ngx_http_mcp_lost_e */
+    /* whether this HTTP status means a lost session: ngx_http_mcp_lost_e */
     ngx_uint_t  (*lost)(ngx_http_mcp_upstream_request_t *ureq,
                     ngx_uint_t status);
 
     /*
-     * Whether the first message of a response (text, scanned as ureq->x->scan)
-     * says that the session is lost, whatever the status is.  text NULL: the
-     * response has no message, and the beginning of its body (x->quote) counts.
+     * Whether the first message of a response (text, with its scan in
+     * ureq->x->scan) says that the session is lost, whatever the status is.
+     * text NULL: the response has no message, and the beginning of its body
+     * (x->quote) is checked.
      */
     ngx_uint_t  (*forgot)(ngx_http_mcp_upstream_request_t *ureq,
                     ngx_str_t *text);
@@ -114,39 +115,39 @@ struct ngx_http_mcp_manner_s {
     void        (*heal)(ngx_http_mcp_upstream_request_t *ureq);
 
     /*
-     * The request ends: if it is making a session for several requests, another
-     * one of these may make the session from now on.
+     * The request ends.  If it was making a session for which other requests
+     * wait, one of these makes the session instead.
      */
     void        (*release)(ngx_http_mcp_upstream_request_t *ureq);
 
     /*
-     * Asks the upstream to end a session that open() has not finished.
-     * NGX_OK; NGX_AGAIN: to be called again after the exchange under way,
-     * because only then it is known whether there is a session.
+     * Asks the upstream to end a session that open() has begun to make.
+     * NGX_OK; NGX_AGAIN: to be called again when the present exchange has
+     * ended, because it is not known yet whether there is a session.
      */
     ngx_int_t   (*end)(ngx_http_mcp_upstream_request_t *ureq);
 
     /*
-     * Tells why the request of a reader did not open a stream
-     * (ngx_http_mcp_refusal_e).  news: the attempt before ended in another way,
-     * so that this failure is to be logged.
+     * Returns why the request of a reader did not open a stream
+     * (ngx_http_mcp_refusal_e).  changed: the last attempt did not fail in the
+     * same way, so this failure is to be logged.
      */
     ngx_uint_t  (*refused)(ngx_http_mcp_upstream_request_t *ureq,
-                    ngx_http_mcp_outcome_e outcome, ngx_uint_t news);
+                    ngx_http_mcp_outcome_e outcome, ngx_uint_t changed);
 
     /*
-     * For an upstream that tells its profile only to clients.  ask() makes the
-     * exchange send this initialize or server/discover of a client: NGX_OK or
-     * NGX_ERROR.  answer() turns the raw result into one of initialize, from
-     * pool; data NULL: no memory.  answer is NULL if the result already is
-     * one.
+     * For an upstream that refuses the module's own probe and is probed by
+     * requests of clients.  client_probe() makes the exchange send the client's
+     * initialize or server/discover: NGX_OK or NGX_ERROR.  client_result()
+     * converts the raw result to one of initialize, from pool; data NULL: no
+     * memory.  client_result is NULL if no conversion is needed.
      */
-    ngx_int_t   (*ask)(ngx_http_mcp_exchange_t *x,
+    ngx_int_t   (*client_probe)(ngx_http_mcp_exchange_t *x,
                     ngx_mcp_message_t *message);
-    ngx_str_t   (*answer)(ngx_pool_t *pool, ngx_str_t *result);
+    ngx_str_t   (*client_result)(ngx_pool_t *pool, ngx_str_t *result);
 
     /*
-     * These find out whether an upstream is of this kind.  probe() sends the
+     * These probe whether an upstream is of this kind.  probe() sends the
      * first request: NGX_OK or NGX_ERROR; NULL: this kind is never probed.
      * probe_head() completes the exchange: NGX_OK or NGX_ERROR.
      * probe_result() gets the raw result, which is valid during the call;
@@ -167,8 +168,8 @@ struct ngx_http_mcp_manner_s {
 
 
 /*
- * All manners, in the order in which an upstream is probed by them; the last
- * pointer is NULL.  To be set before workers start.
+ * All manners, in the order in which they probe an upstream; the last pointer
+ * is NULL.  To be set before workers start.
  */
 extern ngx_http_mcp_manner_t  **ngx_http_mcp_manners;
 
@@ -180,16 +181,16 @@ extern ngx_http_mcp_manner_t  ngx_http_mcp_events;
 
 /*
  * The manner of an upstream whose profile has this kind (ngx_mcp_profile_e)
- * and revision; NULL: there is none.  If the upstream knows both eras, or may
- * know both, this is the manner of the client's era.  stateful: the client has
- * a session.
+ * and revision; NULL: there is none.  If the upstream supports both eras, or
+ * may support both, this is the manner of the client's era.  stateful: the
+ * client has a session.
  */
 ngx_http_mcp_manner_t *ngx_http_mcp_manner_of(ngx_uint_t kind,
     ngx_uint_t revision, ngx_uint_t stateful);
 
 /*
- * The manner by which an upstream is probed after it was probed by "manner", or
- * the first one if "manner" is NULL.  NULL: there are no more.
+ * The manner that probes the upstream after "manner" has probed it, or the
+ * first one if "manner" is NULL.  NULL: there are no more.
  */
 ngx_http_mcp_manner_t *ngx_http_mcp_manner_next(ngx_http_mcp_upstream_t *u,
     ngx_http_mcp_manner_t *manner);
@@ -203,34 +204,34 @@ ngx_http_mcp_manner_t *ngx_http_mcp_manner(ngx_http_mcp_upstream_t *u,
     ngx_str_t *tenant, ngx_uint_t stateful);
 
 /* notes the upstream's kind (ngx_mcp_profile_e) in this worker's record */
-void ngx_http_mcp_manner_keep(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
+void ngx_http_mcp_manner_note(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
     ngx_uint_t kind);
 
-/* whether an upstream is known not to notify of updates of resources */
+/* whether it is known that the upstream sends no updates of resources */
 ngx_uint_t ngx_http_mcp_updateless(ngx_http_mcp_upstream_t *u,
     ngx_str_t *tenant);
 
-/* whether a GET may be answered so because the last event id is not known */
+/* whether this status may mean that the upstream refused Last-Event-ID */
 ngx_uint_t ngx_http_mcp_status_no_event(ngx_uint_t status);
 
 
 /*
- * Functions for manners.  ..._next() continues the request at its step, and
- * ..._end() ends the request; ureq may be freed in both.
+ * Functions for manners.  ..._next() continues the request from its step, and
+ * ..._end() ends the request; both may free ureq.
  */
 void ngx_http_mcp_upstream_request_next(ngx_http_mcp_upstream_request_t *ureq);
 void ngx_http_mcp_upstream_request_end(ngx_http_mcp_upstream_request_t *ureq,
     ngx_http_mcp_outcome_e outcome);
 
-/* continues the request after this time, ms */
+/* calls ..._next() after this time, ms */
 void ngx_http_mcp_upstream_request_later(ngx_http_mcp_upstream_request_t *ureq,
     ngx_msec_t time);
 
-/* the message is sent again, in a later event, after open() */
+/* calls open() in a later event, and sends the message again after it */
 void ngx_http_mcp_upstream_request_reopen(
     ngx_http_mcp_upstream_request_t *ureq);
 
-/* the message is sent again, after the upstream's kind was looked up again */
+/* the same, but looks up the upstream's kind again before open() */
 void ngx_http_mcp_upstream_request_renew(
     ngx_http_mcp_upstream_request_t *ureq);
 
@@ -239,8 +240,8 @@ void ngx_http_mcp_upstream_request_post_end(
     ngx_http_mcp_upstream_request_t *ureq, ngx_http_mcp_outcome_e outcome);
 
 /*
- * Waits for something that another request does, here or in another worker
- * (kind and hash as in ngx_http_mcp_waiter.h), and continues the request then.
+ * Continues the request when another request, of this or another worker, has
+ * done something (kind and hash as in ngx_http_mcp_waiter.h).
  */
 void ngx_http_mcp_upstream_request_wait(ngx_http_mcp_upstream_request_t *ureq,
     ngx_uint_t kind, uint32_t hash);

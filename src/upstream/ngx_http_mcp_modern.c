@@ -15,31 +15,31 @@
 #include "ngx_mcp_id.h"
 
 
-/* rounds in which the upstream may ask for input for one request, at most */
+/* input rounds of one request, at most */
 #define NGX_HTTP_MCP_MODERN_ROUNDS  8
 
-/* ms; pause before a request is sent again if a round asked for nothing */
+/* ms; pause before a request is sent again after a round without questions */
 #define NGX_HTTP_MCP_MODERN_PAUSE   250
 
 
 /* the log level of a client that has set none */
 #define NGX_HTTP_MCP_MODERN_LEVEL  NGX_MCP_LEVEL_INFO
 
-/* data of this manner for one upstream request; ngx_http_mcp_modern_open() */
+/* data of this manner for one upstream request (ureq->ctx), made by open() */
 
 typedef struct {
     ngx_str_t                 envelope;     /* members of params._meta, raw */
     ngx_uint_t                method;       /* ngx_mcp_method_e */
-    ngx_http_mcp_input_t     *input;        /* round of input that the upstream
-                                               wants, or NULL */
-    ngx_http_mcp_input_t     *round;        /* round of input whose answers are
-                                               sent now, or NULL */
-    ngx_uint_t                rounds;
-    ngx_str_t                 client_id;    /* raw id of the client if the
-                                               message was sent again, else
+    ngx_http_mcp_input_t     *input;        /* round that the upstream has just
+                                               asked for, or NULL */
+    ngx_http_mcp_input_t     *round;        /* round whose answers are sent to
+                                               the upstream, or NULL */
+    ngx_uint_t                rounds;       /* number of rounds so far */
+    ngx_str_t                 client_id;    /* raw id that the client sent, if
+                                               the message was sent again; else
                                                empty */
-    ngx_str_t                 id;           /* raw id of the message if it was
-                                               sent again, else empty */
+    ngx_str_t                 id;           /* raw id with which the message was
+                                               sent again, or empty */
     ngx_str_t                 tool;         /* raw entry of the called tool in
                                                the upstream's list, or empty */
     ngx_http_mcp_tools_t     *tools;        /* the list of tools that is being
@@ -48,28 +48,28 @@ typedef struct {
                                                is being sent */
     ngx_str_t                 cursor;       /* raw cursor of the next page of
                                                the list, or empty */
-    ngx_uint_t                pages;
+    ngx_uint_t                pages;        /* number of pages read so far */
     unsigned                  listed:1;     /* "tool" was looked up */
     unsigned                  stale:1;      /* the list has to be read, even if
                                                it is known */
     unsigned                  fetched:1;    /* the list was read, or is being
                                                read */
-    unsigned                  whole:1;      /* all pages that were asked for
-                                               have been read */
-    unsigned                  emptied:1;    /* a page was asked for with an
-                                               empty cursor */
-    unsigned                  again:1;      /* the upstream refused headers: the
+    unsigned                  complete:1;   /* the last page that was requested
+                                               has been read */
+    unsigned                  empty_cursor:1;  /* a page was requested with an
+                                                  empty cursor */
+    unsigned                  resend:1;     /* the upstream refused headers: the
                                                list is read again, and then the
                                                message is sent again */
     unsigned                  refreshed:1;  /* the message was sent again
                                                because of refused headers */
     unsigned                  acknowledged:1;  /* the upstream has accepted the
-                                               filter of a stream */
-    unsigned                  nothing:1;    /* the upstream accepted no entry of
-                                               the filter of a stream */
-    unsigned                  asked:1;      /* the log said that the upstream
-                                               sent a request */
-} ngx_http_mcp_modern_own_t;
+                                                  filter of a stream */
+    unsigned                  no_events:1;  /* the upstream accepted no entry of
+                                               the filter, or has no streams */
+    unsigned                  request_logged:1;  /* the log said that the
+                                                    upstream sent a request */
+} ngx_http_mcp_modern_ctx_t;
 
 
 static ngx_int_t ngx_http_mcp_modern_open(
@@ -82,7 +82,7 @@ static void ngx_http_mcp_modern_list_message(ngx_http_mcp_exchange_t *x,
     ngx_str_t *text);
 static void ngx_http_mcp_modern_list_done(ngx_http_mcp_exchange_t *x,
     ngx_http_mcp_outcome_e outcome);
-static void ngx_http_mcp_modern_tools_left(void *data);
+static void ngx_http_mcp_modern_cleanup(void *data);
 static ngx_int_t ngx_http_mcp_modern_params(
     ngx_http_mcp_upstream_request_t *ureq, ngx_http_mcp_exchange_t *x,
     ngx_mcp_json_t *json);
@@ -104,7 +104,7 @@ static ngx_int_t ngx_http_mcp_modern_message(
     ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text);
 static void ngx_http_mcp_modern_hint(ngx_http_mcp_upstream_request_t *ureq,
     ngx_str_t *text);
-static ngx_int_t ngx_http_mcp_modern_own_id(
+static ngx_int_t ngx_http_mcp_modern_restore_id(
     ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text);
 static ngx_int_t ngx_http_mcp_modern_members(
     ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *members);
@@ -132,10 +132,10 @@ static ngx_int_t ngx_http_mcp_modern_incapable(
 static void ngx_http_mcp_modern_heal(ngx_http_mcp_upstream_request_t *ureq);
 static ngx_uint_t ngx_http_mcp_modern_refused(
     ngx_http_mcp_upstream_request_t *ureq, ngx_http_mcp_outcome_e outcome,
-    ngx_uint_t news);
-static ngx_int_t ngx_http_mcp_modern_ask(ngx_http_mcp_exchange_t *x,
+    ngx_uint_t changed);
+static ngx_int_t ngx_http_mcp_modern_client_probe(ngx_http_mcp_exchange_t *x,
     ngx_mcp_message_t *message);
-static ngx_str_t ngx_http_mcp_modern_question(ngx_pool_t *pool,
+static ngx_str_t ngx_http_mcp_modern_discover_params(ngx_pool_t *pool,
     ngx_mcp_modern_client_t *client);
 static ngx_int_t ngx_http_mcp_modern_probe(ngx_http_mcp_probe_t *probe);
 static ngx_int_t ngx_http_mcp_modern_probe_head(ngx_http_mcp_probe_t *probe,
@@ -165,8 +165,8 @@ ngx_http_mcp_manner_t  ngx_http_mcp_modern = {
     .lost = ngx_http_mcp_upstream_request_refused,
     .heal = ngx_http_mcp_modern_heal,
     .refused = ngx_http_mcp_modern_refused,
-    .ask = ngx_http_mcp_modern_ask,
-    .answer = ngx_mcp_modern_discovered,
+    .client_probe = ngx_http_mcp_modern_client_probe,
+    .client_result = ngx_mcp_modern_discovered,
     .probe = ngx_http_mcp_modern_probe,
     .probe_head = ngx_http_mcp_modern_probe_head,
     .probe_result = ngx_http_mcp_modern_probe_result,
@@ -189,8 +189,8 @@ static ngx_str_t  ngx_http_mcp_modern_name = ngx_string("Mcp-Name");
 
 
 /*
- * Only a session at the upstream could receive notifications and responses of a
- * client, so these are not sent.
+ * NGX_DECLINED for notifications and responses of a client: without a session,
+ * the upstream cannot receive these.
  */
 
 static ngx_int_t
@@ -201,7 +201,7 @@ ngx_http_mcp_modern_open(ngx_http_mcp_upstream_request_t *ureq)
     ngx_pool_t                 *pool;
     ngx_pool_cleanup_t         *cln;
     ngx_mcp_modern_client_t     client;
-    ngx_http_mcp_modern_own_t  *own;
+    ngx_http_mcp_modern_ctx_t  *ctx;
 
     if (ureq->existing || (ureq->get_stream && ureq->filter == NULL)) {
         return NGX_DECLINED;
@@ -220,21 +220,21 @@ ngx_http_mcp_modern_open(ngx_http_mcp_upstream_request_t *ureq)
         return NGX_AGAIN;
     }
 
-    if (ureq->own) {
+    if (ureq->ctx) {
         return ngx_http_mcp_modern_tool(ureq);
     }
 
     pool = ureq->r->pool;
 
-    cln = ngx_pool_cleanup_add(pool, sizeof(ngx_http_mcp_modern_own_t));
+    cln = ngx_pool_cleanup_add(pool, sizeof(ngx_http_mcp_modern_ctx_t));
     if (cln == NULL) {
         return NGX_ERROR;
     }
 
-    own = cln->data;
-    ngx_memzero(own, sizeof(ngx_http_mcp_modern_own_t));
+    ctx = cln->data;
+    ngx_memzero(ctx, sizeof(ngx_http_mcp_modern_ctx_t));
 
-    cln->handler = ngx_http_mcp_modern_tools_left;
+    cln->handler = ngx_http_mcp_modern_cleanup;
 
     ngx_memzero(&client, sizeof(ngx_mcp_modern_client_t));
     ngx_str_null(&initialize);
@@ -252,8 +252,8 @@ ngx_http_mcp_modern_open(ngx_http_mcp_upstream_request_t *ureq)
     } else if (rc == NGX_DECLINED) {
 
         /*
-         * The request is one of the module's own or of a client without a
-         * session.
+         * There is no session: the request is the module's own or that of a
+         * client without a session.
          */
 
         client.info = ureq->client;
@@ -263,22 +263,23 @@ ngx_http_mcp_modern_open(ngx_http_mcp_upstream_request_t *ureq)
     }
 
     if (rc != NGX_OK
-        || ngx_http_mcp_modern_envelope(pool, &client, &own->envelope)
+        || ngx_http_mcp_modern_envelope(pool, &client, &ctx->envelope)
            != NGX_OK)
     {
         return NGX_ERROR;
     }
 
-    own->method = ngx_mcp_method_parse(&ureq->scope.method);
-    ureq->own = own;
+    ctx->method = ngx_mcp_method_parse(&ureq->scope.method);
+    ureq->ctx = ctx;
 
     return ngx_http_mcp_modern_tool(ureq);
 }
 
 
 /*
- * Some arguments of a tool have to be repeated in headers.  The upstream's
- * list of tools tells which ones; if the list is not known, it is read first.
+ * A tool may require that some arguments are repeated in headers
+ * ("x-mcp-header").  These are marked in the upstream's list of tools, which is
+ * read first if it is not known.
  */
 
 static ngx_int_t
@@ -286,11 +287,11 @@ ngx_http_mcp_modern_tool(ngx_http_mcp_upstream_request_t *ureq)
 {
     ngx_int_t                   rc;
     ngx_str_t                   params, raw, name;
-    ngx_http_mcp_modern_own_t  *own;
+    ngx_http_mcp_modern_ctx_t  *ctx;
 
-    own = ureq->own;
+    ctx = ureq->ctx;
 
-    if (own->method != NGX_MCP_METHOD_TOOLS_CALL || own->listed) {
+    if (ctx->method != NGX_MCP_METHOD_TOOLS_CALL || ctx->listed) {
         return NGX_OK;
     }
 
@@ -305,44 +306,44 @@ ngx_http_mcp_modern_tool(ngx_http_mcp_upstream_request_t *ureq)
 
     rc = NGX_DECLINED;
 
-    if (!own->stale) {
+    if (!ctx->stale) {
         rc = ngx_http_mcp_tools_get(ureq->upstream, &ureq->tenant, &name,
-                                    ureq->r->pool, &own->tool);
+                                    ureq->r->pool, &ctx->tool);
     }
 
-    if (rc != NGX_DECLINED || own->fetched) {
-        own->listed = 1;
+    if (rc != NGX_DECLINED || ctx->fetched) {
+        ctx->listed = 1;
         return rc == NGX_DECLINED ? NGX_OK : rc;
     }
 
-    own->tools = ngx_http_mcp_tools_create(&ureq->tenant);
-    if (own->tools == NULL) {
+    ctx->tools = ngx_http_mcp_tools_create(&ureq->tenant);
+    if (ctx->tools == NULL) {
         return NGX_ERROR;
     }
 
-    own->stale = 0;
-    own->fetched = 1;
-    own->pages = 0;
-    own->emptied = 0;
-    ngx_str_null(&own->cursor);
+    ctx->stale = 0;
+    ctx->fetched = 1;
+    ctx->pages = 0;
+    ctx->empty_cursor = 0;
+    ngx_str_null(&ctx->cursor);
 
     return ngx_http_mcp_modern_list(ureq) == NGX_OK ? NGX_AGAIN : NGX_ERROR;
 }
 
 
 static void
-ngx_http_mcp_modern_tools_left(void *data)
+ngx_http_mcp_modern_cleanup(void *data)
 {
-    ngx_http_mcp_modern_own_t *own = data;
+    ngx_http_mcp_modern_ctx_t *ctx = data;
 
-    if (own->tools) {
-        ngx_http_mcp_tools_free(own->tools);
-        own->tools = NULL;
+    if (ctx->tools) {
+        ngx_http_mcp_tools_free(ctx->tools);
+        ctx->tools = NULL;
     }
 }
 
 
-/* asks for a page of the list of tools, with the client's headers */
+/* requests a page of the list of tools, with the client's headers */
 
 static ngx_int_t
 ngx_http_mcp_modern_list(ngx_http_mcp_upstream_request_t *ureq)
@@ -351,43 +352,43 @@ ngx_http_mcp_modern_list(ngx_http_mcp_upstream_request_t *ureq)
     ngx_str_t                   params, body;
     ngx_pool_t                 *pool;
     ngx_http_mcp_exchange_t    *x;
-    ngx_http_mcp_modern_own_t  *own;
+    ngx_http_mcp_modern_ctx_t  *ctx;
 
-    own = ureq->own;
+    ctx = ureq->ctx;
     pool = ureq->r->pool;
 
-    own->whole = 0;
+    ctx->complete = 0;
 
-    ngx_memzero(&own->scope, sizeof(ngx_http_mcp_scope_t));
-    ngx_str_set(&own->scope.method, "tools/list");
-    own->scope.request_id = ngx_http_mcp_own_id;
+    ngx_memzero(&ctx->scope, sizeof(ngx_http_mcp_scope_t));
+    ngx_str_set(&ctx->scope.method, "tools/list");
+    ctx->scope.request_id = ngx_http_mcp_own_id;
 
     p = ngx_pnalloc(pool, sizeof("{\"_meta\":{},\"cursor\":}")
-                          + own->envelope.len + own->cursor.len);
+                          + ctx->envelope.len + ctx->cursor.len);
     if (p == NULL) {
         return NGX_ERROR;
     }
 
     params.data = p;
-    p = ngx_sprintf(p, "{\"_meta\":{%V}", &own->envelope);
+    p = ngx_sprintf(p, "{\"_meta\":{%V}", &ctx->envelope);
 
-    if (own->cursor.len) {
-        p = ngx_sprintf(p, ",\"cursor\":%V", &own->cursor);
+    if (ctx->cursor.len) {
+        p = ngx_sprintf(p, ",\"cursor\":%V", &ctx->cursor);
     }
 
     *p++ = '}';
     params.len = p - params.data;
 
     body = ngx_mcp_request_compose(pool, &ngx_http_mcp_own_id,
-                                   &own->scope.method, &params);
+                                   &ctx->scope.method, &params);
 
-    x = ngx_http_mcp_upstream_exchange(ureq->r, ureq->upstream, &own->scope);
-    ureq->scope.dots = own->scope.dots;
+    x = ngx_http_mcp_upstream_exchange(ureq->r, ureq->upstream, &ctx->scope);
+    ureq->scope.dots = ctx->scope.dots;
 
     if (x == NULL || body.data == NULL
         || ngx_http_mcp_upstream_body(x, &body) != NGX_OK
         || ngx_http_mcp_headers_append(x, &ngx_http_mcp_modern_method,
-                                       &own->scope.method)
+                                       &ctx->scope.method)
            != NGX_OK)
     {
         return NGX_ERROR;
@@ -411,13 +412,13 @@ ngx_http_mcp_modern_list_message(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
 {
     ngx_int_t                         rc;
     ngx_str_t                         id, result, cursor;
-    ngx_http_mcp_modern_own_t        *own;
+    ngx_http_mcp_modern_ctx_t        *ctx;
     ngx_http_mcp_upstream_request_t  *ureq;
 
     ureq = x->data;
-    own = ureq->own;
+    ctx = ureq->ctx;
 
-    if (ureq->closed || own->tools == NULL) {
+    if (ureq->closed || ctx->tools == NULL) {
         return;
     }
 
@@ -429,7 +430,7 @@ ngx_http_mcp_modern_list_message(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
 
     ngx_http_mcp_exchange_answered(x);
 
-    ngx_str_null(&own->cursor);
+    ngx_str_null(&ctx->cursor);
 
     if (x->scan->members[NGX_MCP_PATH_RESULT].type != NGX_MCP_JSON_OBJECT) {
         return;
@@ -437,13 +438,13 @@ ngx_http_mcp_modern_list_message(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
 
     result = ngx_mcp_json_span(x->scan, NGX_MCP_PATH_RESULT, text->data);
 
-    rc = ngx_http_mcp_tools_add(own->tools, &result);
+    rc = ngx_http_mcp_tools_add(ctx->tools, &result);
 
     if (rc == NGX_DECLINED) {
         return;
     }
 
-    own->whole = 1;
+    ctx->complete = 1;
 
     if (rc != NGX_OK) {
         return;
@@ -458,41 +459,41 @@ ngx_http_mcp_modern_list_message(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
 
     if (cursor.len == 2) {
 
-        if (own->emptied) {
+        if (ctx->empty_cursor) {
             return;
         }
 
-        own->emptied = 1;
+        ctx->empty_cursor = 1;
     }
 
     if (cursor.len && cursor.data[0] == '"') {
-        (void) ngx_http_mcp_string_copy(ureq->r->pool, &own->cursor, &cursor);
+        (void) ngx_http_mcp_string_copy(ureq->r->pool, &ctx->cursor, &cursor);
     }
 }
 
 
 /*
  * If the list cannot be read, the call is sent without headers that repeat its
- * arguments.  A refusal of one client (401, 403) tells nothing about the tools
- * of other clients.
+ * arguments.  If the upstream refused this client (401, 403), the list is not
+ * kept for the other clients.
  */
 
 static void
 ngx_http_mcp_modern_list_done(ngx_http_mcp_exchange_t *x,
     ngx_http_mcp_outcome_e outcome)
 {
-    ngx_http_mcp_modern_own_t        *own;
+    ngx_http_mcp_modern_ctx_t        *ctx;
     ngx_http_mcp_upstream_request_t  *ureq;
 
     ureq = x->data;
-    own = ureq->own;
+    ctx = ureq->ctx;
 
     if (ngx_http_mcp_upstream_request_stopped(ureq)) {
         return;
     }
 
-    if (own->whole && own->cursor.len
-        && ++own->pages < NGX_HTTP_MCP_TOOLS_PAGES)
+    if (ctx->complete && ctx->cursor.len
+        && ++ctx->pages < NGX_HTTP_MCP_TOOLS_PAGES)
     {
 
         if (ngx_http_mcp_modern_list(ureq) != NGX_OK) {
@@ -502,18 +503,18 @@ ngx_http_mcp_modern_list_done(ngx_http_mcp_exchange_t *x,
         return;
     }
 
-    if (!own->whole
+    if (!ctx->complete
         && (x->status == NGX_HTTP_UNAUTHORIZED
             || x->status == NGX_HTTP_FORBIDDEN))
     {
-        ngx_http_mcp_tools_free(own->tools);
+        ngx_http_mcp_tools_free(ctx->tools);
 
     } else {
-        ngx_http_mcp_tools_keep(ureq->upstream, own->tools, own->whole,
-                                own->whole && own->cursor.len);
+        ngx_http_mcp_tools_keep(ureq->upstream, ctx->tools, ctx->complete,
+                                ctx->complete && ctx->cursor.len);
     }
 
-    own->tools = NULL;
+    ctx->tools = NULL;
 
     ngx_http_mcp_upstream_request_next(ureq);
 }
@@ -540,9 +541,9 @@ ngx_http_mcp_modern_head(ngx_http_mcp_upstream_request_t *ureq,
 {
     ngx_str_t                   body, members;
     ngx_mcp_json_t              json;
-    ngx_http_mcp_modern_own_t  *own;
+    ngx_http_mcp_modern_ctx_t  *ctx;
 
-    own = ureq->own;
+    ctx = ureq->ctx;
 
     if (ureq->get_stream) {
         x->method = NGX_HTTP_POST;
@@ -558,10 +559,10 @@ ngx_http_mcp_modern_head(ngx_http_mcp_upstream_request_t *ureq,
 
     ngx_str_null(&members);
 
-    if (own->round) {
+    if (ctx->round) {
 
-        if (own->client_id.len == 0) {
-            own->client_id = ngx_mcp_json_span(&json, NGX_MCP_PATH_ID,
+        if (ctx->client_id.len == 0) {
+            ctx->client_id = ngx_mcp_json_span(&json, NGX_MCP_PATH_ID,
                                                ureq->body.data);
         }
 
@@ -571,13 +572,13 @@ ngx_http_mcp_modern_head(ngx_http_mcp_upstream_request_t *ureq,
     }
 
     body = ngx_mcp_modern_request(ureq->r->pool, &ureq->body, &json,
-                                  &own->envelope, &own->id, &members);
+                                  &ctx->envelope, &ctx->id, &members);
 
     if (body.data == NULL || ngx_http_mcp_upstream_body(x, &body) != NGX_OK) {
         return NGX_ERROR;
     }
 
-    if (own->tool.len && ngx_http_mcp_modern_params(ureq, x, &json) != NGX_OK) {
+    if (ctx->tool.len && ngx_http_mcp_modern_params(ureq, x, &json) != NGX_OK) {
         return NGX_ERROR;
     }
 
@@ -590,10 +591,10 @@ ngx_http_mcp_modern_params(ngx_http_mcp_upstream_request_t *ureq,
     ngx_http_mcp_exchange_t *x, ngx_mcp_json_t *json)
 {
     ngx_str_t                   rest, name, value, arguments;
-    ngx_http_mcp_modern_own_t  *own;
+    ngx_http_mcp_modern_ctx_t  *ctx;
     static ngx_str_t            member = ngx_string("arguments");
 
-    own = ureq->own;
+    ctx = ureq->ctx;
     ngx_str_null(&arguments);
 
     rest = ngx_mcp_json_span(json, NGX_MCP_PATH_PARAMS, ureq->body.data);
@@ -604,7 +605,7 @@ ngx_http_mcp_modern_params(ngx_http_mcp_upstream_request_t *ureq,
         }
     }
 
-    return ngx_mcp_params_walk(&own->tool, &arguments, ureq->r->pool,
+    return ngx_mcp_params_walk(&ctx->tool, &arguments, ureq->r->pool,
                                ngx_http_mcp_modern_param, x);
 }
 
@@ -708,9 +709,9 @@ ngx_http_mcp_modern_headers(ngx_http_mcp_upstream_request_t *ureq,
 {
     ngx_int_t                   rc;
     ngx_str_t                   raw, params, value, *method;
-    ngx_http_mcp_modern_own_t  *own;
+    ngx_http_mcp_modern_ctx_t  *ctx;
 
-    own = ureq->own;
+    ctx = ureq->ctx;
     method = &ureq->scope.method;
 
     x->protocol_version = *ngx_mcp_revision_name(NGX_MCP_2026_07_28);
@@ -721,7 +722,7 @@ ngx_http_mcp_modern_headers(ngx_http_mcp_upstream_request_t *ureq,
         return NGX_ERROR;
     }
 
-    switch (own->method) {
+    switch (ctx->method) {
 
     case NGX_MCP_METHOD_TOOLS_CALL:
     case NGX_MCP_METHOD_PROMPTS_GET:
@@ -821,14 +822,14 @@ ngx_http_mcp_modern_message(ngx_http_mcp_upstream_request_t *ureq,
     ngx_str_t                   raw;
     ngx_uint_t                  method;
     ngx_mcp_json_t             *json;
-    ngx_http_mcp_modern_own_t  *own;
+    ngx_http_mcp_modern_ctx_t  *ctx;
     static ngx_str_t            input = ngx_string("input_required");
     static ngx_str_t            complete = ngx_string("complete");
 
-    own = ureq->own;
+    ctx = ureq->ctx;
     json = ureq->x->scan;
 
-    if (ureq->get_stream && !own->acknowledged) {
+    if (ureq->get_stream && !ctx->acknowledged) {
         return ngx_http_mcp_modern_acknowledged(ureq, text);
     }
 
@@ -836,20 +837,20 @@ ngx_http_mcp_modern_message(ngx_http_mcp_upstream_request_t *ureq,
         && (json->members[NGX_MCP_PATH_RESULT].count
             || json->members[NGX_MCP_PATH_ERROR].count))
     {
-        /* the response that ends the stream is no event for the reader */
+        /* the response, which ends the stream, is no event for the reader */
 
         return NGX_DECLINED;
     }
 
-    if (own->id.len && ngx_http_mcp_modern_own_id(ureq, text) != NGX_OK) {
+    if (ctx->id.len && ngx_http_mcp_modern_restore_id(ureq, text) != NGX_OK) {
         return NGX_DECLINED;
     }
 
     if (json->members[NGX_MCP_PATH_METHOD].count
         && json->members[NGX_MCP_PATH_ID].count)
     {
-        if (!own->asked) {
-            own->asked = 1;
+        if (!ctx->request_logged) {
+            ctx->request_logged = 1;
 
             ngx_log_error(NGX_LOG_WARN, ureq->r->connection->log, 0,
                           "mcp upstream \"%V\" sent a request, which servers "
@@ -871,7 +872,7 @@ ngx_http_mcp_modern_message(ngx_http_mcp_upstream_request_t *ureq,
             return ngx_http_mcp_modern_input(ureq, text);
         }
 
-        /* the result has a type of an extension, or a wrong one */
+        /* the type is "complete", that of an extension, or wrong */
 
         if (!ureq->stateful && raw.data[0] == '"'
             && !ngx_mcp_json_is(&raw, &complete)
@@ -884,11 +885,11 @@ ngx_http_mcp_modern_message(ngx_http_mcp_upstream_request_t *ureq,
 
     ngx_http_mcp_modern_hint(ureq, text);
 
-    method = own->method;
+    method = ctx->method;
 
     if (method == NGX_MCP_METHOD_TOOLS_CALL && !ureq->stateful) {
 
-        /* clients of 2026-07-28 take structuredContent that is no object */
+        /* clients of 2026-07-28 accept structuredContent that is no object */
 
         method = NGX_MCP_METHOD_OTHER;
     }
@@ -901,10 +902,7 @@ ngx_http_mcp_modern_message(ngx_http_mcp_upstream_request_t *ureq,
 }
 
 
-/*
- * Reads ttlMs and cacheScope of the result; a member that is there twice is
- * ignored.
- */
+/* reads ttlMs and cacheScope of the result; ignores repeated members */
 
 static void
 ngx_http_mcp_modern_hint(ngx_http_mcp_upstream_request_t *ureq,
@@ -940,21 +938,21 @@ ngx_http_mcp_modern_hint(ngx_http_mcp_upstream_request_t *ureq,
 /* puts the client's id into the answer to a request that was sent again */
 
 static ngx_int_t
-ngx_http_mcp_modern_own_id(ngx_http_mcp_upstream_request_t *ureq,
+ngx_http_mcp_modern_restore_id(ngx_http_mcp_upstream_request_t *ureq,
     ngx_str_t *text)
 {
     ngx_str_t                   id, out;
     ngx_mcp_json_t             *json;
     ngx_mcp_path_e              path[2];
-    ngx_http_mcp_modern_own_t  *own;
+    ngx_http_mcp_modern_ctx_t  *ctx;
 
-    own = ureq->own;
+    ctx = ureq->ctx;
     json = ureq->x->scan;
 
     id = ngx_mcp_json_span(json, NGX_MCP_PATH_ID, text->data);
 
     if (json->members[NGX_MCP_PATH_METHOD].count
-        || !ngx_mcp_json_same_id(&id, &own->id))
+        || !ngx_mcp_json_same_id(&id, &ctx->id))
     {
         return NGX_OK;
     }
@@ -963,7 +961,7 @@ ngx_http_mcp_modern_own_id(ngx_http_mcp_upstream_request_t *ureq,
     path[1] = NGX_MCP_PATH_NONE;
 
     out = ngx_mcp_message_replace(ureq->r->pool, text, json, path,
-                                  &own->client_id);
+                                  &ctx->client_id);
     if (out.data == NULL) {
         return NGX_ERROR;
     }
@@ -974,32 +972,35 @@ ngx_http_mcp_modern_own_id(ngx_http_mcp_upstream_request_t *ureq,
 }
 
 
-/* the upstream wants input: the client is asked once the exchange has ended */
+/*
+ * The upstream wants input before it answers.  done() asks the client, when the
+ * exchange has ended.
+ */
 
 static ngx_int_t
 ngx_http_mcp_modern_input(ngx_http_mcp_upstream_request_t *ureq,
     ngx_str_t *text)
 {
     const char                 *why;
-    ngx_http_mcp_modern_own_t  *own;
+    ngx_http_mcp_modern_ctx_t  *ctx;
 
-    own = ureq->own;
+    ctx = ureq->ctx;
 
-    if (own->method != NGX_MCP_METHOD_TOOLS_CALL
-        && own->method != NGX_MCP_METHOD_PROMPTS_GET
-        && own->method != NGX_MCP_METHOD_RESOURCES_READ)
+    if (ctx->method != NGX_MCP_METHOD_TOOLS_CALL
+        && ctx->method != NGX_MCP_METHOD_PROMPTS_GET
+        && ctx->method != NGX_MCP_METHOD_RESOURCES_READ)
     {
         why = "the upstream asked for input where it may not";
 
-    } else if (own->rounds++ == NGX_HTTP_MCP_MODERN_ROUNDS) {
+    } else if (ctx->rounds++ == NGX_HTTP_MCP_MODERN_ROUNDS) {
         why = "the upstream asked for input too often";
 
     } else {
-        why = ngx_http_mcp_modern_round(ureq, text, &own->input);
+        why = ngx_http_mcp_modern_round(ureq, text, &ctx->input);
     }
 
     if (why) {
-        own->input = NULL;
+        ctx->input = NULL;
         return ngx_http_mcp_modern_failed(ureq, text, NGX_LOG_ERR, why);
     }
 
@@ -1010,8 +1011,8 @@ ngx_http_mcp_modern_input(ngx_http_mcp_upstream_request_t *ureq,
 
 
 /*
- * Reads the round of input that the upstream asks for in a result.  Returns
- * NULL, or a sentence about what is wrong.
+ * Reads the input round from a result of the type "input_required".  Returns
+ * NULL, or a sentence that describes the fault.
  */
 
 static const char *
@@ -1099,7 +1100,7 @@ ngx_http_mcp_modern_round(ngx_http_mcp_upstream_request_t *ureq,
 }
 
 
-/* replaces the upstream's message by an error with this reason, and logs it */
+/* replaces the upstream's message by an error, and logs the reason */
 
 static ngx_int_t
 ngx_http_mcp_modern_failed(ngx_http_mcp_upstream_request_t *ureq,
@@ -1121,8 +1122,8 @@ ngx_http_mcp_modern_failed(ngx_http_mcp_upstream_request_t *ureq,
 
 /*
  * Replaces the upstream's message by an error with this code and this (decoded)
- * message.  tool: the answer to a call of a tool is replaced by a result with
- * isError instead.
+ * message.  tool: if the request is tools/call, the replacement is a result
+ * with isError instead.
  */
 
 static ngx_int_t
@@ -1131,13 +1132,13 @@ ngx_http_mcp_modern_replace(ngx_http_mcp_upstream_request_t *ureq,
 {
     u_char                     *p;
     ngx_str_t                   id, raw, out;
-    ngx_http_mcp_modern_own_t  *own;
+    ngx_http_mcp_modern_ctx_t  *ctx;
 
-    own = ureq->own;
+    ctx = ureq->ctx;
 
     id = ngx_mcp_json_span(ureq->x->scan, NGX_MCP_PATH_ID, text->data);
 
-    if (tool && own->method == NGX_MCP_METHOD_TOOLS_CALL) {
+    if (tool && ctx->method == NGX_MCP_METHOD_TOOLS_CALL) {
 
         p = ngx_pnalloc(ureq->r->pool,
                         128 + ngx_mcp_json_escaped_len(message));
@@ -1179,26 +1180,26 @@ ngx_http_mcp_modern_done(ngx_http_mcp_upstream_request_t *ureq,
     u_char                     *p;
     ngx_str_t                   text, id;
     ngx_mcp_json_t              json;
-    ngx_http_mcp_modern_own_t  *own;
+    ngx_http_mcp_modern_ctx_t  *ctx;
 
-    own = ureq->own;
+    ctx = ureq->ctx;
 
     if (ureq->aborted) {
         return NGX_OK;
     }
 
-    if (own->again) {
-        own->again = 0;
-        own->listed = 0;
-        own->stale = 1;
-        own->fetched = 0;
+    if (ctx->resend) {
+        ctx->resend = 0;
+        ctx->listed = 0;
+        ctx->stale = 1;
+        ctx->fetched = 0;
 
         ngx_http_mcp_upstream_request_reopen(ureq);
 
         return NGX_AGAIN;
     }
 
-    if (own->input == NULL) {
+    if (ctx->input == NULL) {
         return NGX_OK;
     }
 
@@ -1212,25 +1213,25 @@ ngx_http_mcp_modern_done(ngx_http_mcp_upstream_request_t *ureq,
      * request needs another id when it is sent again.
      */
 
-    own->id.data = p;
-    own->id.len = NGX_MCP_UUID_LEN + 2;
+    ctx->id.data = p;
+    ctx->id.len = NGX_MCP_UUID_LEN + 2;
 
-    own->round = own->input;
-    own->input = NULL;
+    ctx->round = ctx->input;
+    ctx->input = NULL;
 
-    if (ureq->input && ureq->input(ureq, own->round) == NGX_OK) {
+    if (ureq->input && ureq->input(ureq, ctx->round) == NGX_OK) {
         ureq->asking = 1;
         return NGX_AGAIN;
     }
 
-    if (own->round->n == 0) {
+    if (ctx->round->n == 0) {
         ngx_http_mcp_upstream_request_later(ureq, NGX_HTTP_MCP_MODERN_PAUSE);
         return NGX_AGAIN;
     }
 
     /* the client cannot be asked for input */
 
-    id = own->client_id;
+    id = ctx->client_id;
 
     if (id.len == 0) {
         id = ngx_mcp_json_get(&ureq->body, "id");
@@ -1271,11 +1272,11 @@ ngx_http_mcp_modern_members(ngx_http_mcp_upstream_request_t *ureq,
     size_t                         len;
     ngx_uint_t                     i;
     ngx_http_mcp_input_t          *input;
-    ngx_http_mcp_modern_own_t     *own;
+    ngx_http_mcp_modern_ctx_t     *ctx;
     ngx_http_mcp_input_request_t  *request;
 
-    own = ureq->own;
-    input = own->round;
+    ctx = ureq->ctx;
+    input = ctx->round;
     request = input->requests;
 
     len = sizeof("\"inputResponses\":{},\"requestState\":") + input->state.len;
@@ -1327,8 +1328,8 @@ ngx_http_mcp_modern_members(ngx_http_mcp_upstream_request_t *ureq,
 
 /*
  * The first message of a stream acknowledges the filter: it names the changes
- * of which the upstream will notify.  These may be fewer than were asked for;
- * if there are none, the stream is not kept.
+ * of which the upstream will notify.  These may be fewer than were requested;
+ * if there are none, the stream is closed.
  */
 
 static ngx_int_t
@@ -1337,11 +1338,11 @@ ngx_http_mcp_modern_acknowledged(ngx_http_mcp_upstream_request_t *ureq,
 {
     ngx_str_t                   raw;
     ngx_mcp_json_t             *json;
-    ngx_http_mcp_modern_own_t  *own;
+    ngx_http_mcp_modern_ctx_t  *ctx;
     static ngx_str_t            acknowledged =
                      ngx_string("notifications/subscriptions/acknowledged");
 
-    own = ureq->own;
+    ctx = ureq->ctx;
     json = ureq->x->scan;
 
     raw = ngx_mcp_json_span(json, NGX_MCP_PATH_METHOD, text->data);
@@ -1351,7 +1352,7 @@ ngx_http_mcp_modern_acknowledged(ngx_http_mcp_upstream_request_t *ureq,
         raw = ngx_mcp_json_span(json, NGX_MCP_PATH_ERROR_CODE, text->data);
 
         if (ngx_mcp_error_code(&raw) == NGX_MCP_METHOD_NOT_FOUND) {
-            own->nothing = 1;
+            ctx->no_events = 1;
         }
 
         return NGX_DECLINED;
@@ -1360,7 +1361,7 @@ ngx_http_mcp_modern_acknowledged(ngx_http_mcp_upstream_request_t *ureq,
     raw = ngx_mcp_json_span(json, NGX_MCP_PATH_PARAMS, text->data);
 
     if (!ngx_http_mcp_modern_honoured(&raw, &ureq->acknowledged)) {
-        own->nothing = 1;
+        ctx->no_events = 1;
         ngx_http_mcp_exchange_answered(ureq->x);
         return NGX_DECLINED;
     }
@@ -1374,7 +1375,7 @@ ngx_http_mcp_modern_acknowledged(ngx_http_mcp_upstream_request_t *ureq,
         return NGX_ERROR;
     }
 
-    own->acknowledged = 1;
+    ctx->acknowledged = 1;
 
     if (ureq->stream_opened) {
         ureq->stream_opened(ureq);
@@ -1384,7 +1385,7 @@ ngx_http_mcp_modern_acknowledged(ngx_http_mcp_upstream_request_t *ureq,
 }
 
 
-/* returns whether the acknowledged filter has any entry */
+/* returns whether the acknowledged filter has entries; *uris: its resources */
 
 static ngx_uint_t
 ngx_http_mcp_modern_honoured(ngx_str_t *params, ngx_str_t *uris)
@@ -1424,7 +1425,7 @@ ngx_http_mcp_modern_honoured(ngx_str_t *params, ngx_str_t *uris)
 }
 
 
-/* replaces errors that only clients of 2026-07-28 know */
+/* handles errors that exist only in revision 2026-07-28 */
 
 static ngx_int_t
 ngx_http_mcp_modern_error(ngx_http_mcp_upstream_request_t *ureq,
@@ -1433,7 +1434,7 @@ ngx_http_mcp_modern_error(ngx_http_mcp_upstream_request_t *ureq,
     ngx_int_t                   code;
     ngx_str_t                   raw, error, why;
     ngx_mcp_json_t             *json;
-    ngx_http_mcp_modern_own_t  *own;
+    ngx_http_mcp_modern_ctx_t  *ctx;
 
     json = ureq->x->scan;
 
@@ -1445,17 +1446,18 @@ ngx_http_mcp_modern_error(ngx_http_mcp_upstream_request_t *ureq,
         return NGX_OK;
     }
 
-    own = ureq->own;
+    ctx = ureq->ctx;
 
-    if (code == NGX_MCP_HEADER_MISMATCH && !own->refreshed
-        && own->method == NGX_MCP_METHOD_TOOLS_CALL)
+    if (code == NGX_MCP_HEADER_MISMATCH && !ctx->refreshed
+        && ctx->method == NGX_MCP_METHOD_TOOLS_CALL)
     {
         /*
-         * The headers were made by a list of tools that may be out of date.
+         * The list of tools, by which the headers were made, may be out of
+         * date.
          */
 
-        own->again = 1;
-        own->refreshed = 1;
+        ctx->resend = 1;
+        ctx->refreshed = 1;
 
         ngx_http_mcp_exchange_answered(ureq->x);
 
@@ -1517,7 +1519,7 @@ ngx_http_mcp_modern_incapable(ngx_http_mcp_upstream_request_t *ureq,
 static void
 ngx_http_mcp_modern_heal(ngx_http_mcp_upstream_request_t *ureq)
 {
-    ureq->own = NULL;
+    ureq->ctx = NULL;
 
     ngx_http_mcp_profile_reprobe(ureq->upstream, &ureq->tenant,
                                  NGX_MCP_REVISION_LATEST_LEGACY,
@@ -1527,15 +1529,15 @@ ngx_http_mcp_modern_heal(ngx_http_mcp_upstream_request_t *ureq)
 
 static ngx_uint_t
 ngx_http_mcp_modern_refused(ngx_http_mcp_upstream_request_t *ureq,
-    ngx_http_mcp_outcome_e outcome, ngx_uint_t news)
+    ngx_http_mcp_outcome_e outcome, ngx_uint_t changed)
 {
     ngx_uint_t                  status;
-    ngx_http_mcp_modern_own_t  *own;
+    ngx_http_mcp_modern_ctx_t  *ctx;
 
-    own = ureq->own;
+    ctx = ureq->ctx;
     status = ureq->x->status;
 
-    if ((own && own->nothing)
+    if ((ctx && ctx->no_events)
         || (outcome == NGX_HTTP_MCP_STATUS
             && ngx_http_mcp_status_absent(status)))
     {
@@ -1543,7 +1545,7 @@ ngx_http_mcp_modern_refused(ngx_http_mcp_upstream_request_t *ureq,
     }
 
     if (outcome == NGX_HTTP_MCP_STATUS
-        && status < NGX_HTTP_INTERNAL_SERVER_ERROR && news)
+        && status < NGX_HTTP_INTERNAL_SERVER_ERROR && changed)
     {
         ngx_log_error(NGX_LOG_WARN, ngx_cycle->log, 0,
                       "mcp upstream \"%V\" answered subscriptions/listen with "
@@ -1556,7 +1558,8 @@ ngx_http_mcp_modern_refused(ngx_http_mcp_upstream_request_t *ureq,
 
 
 static ngx_int_t
-ngx_http_mcp_modern_ask(ngx_http_mcp_exchange_t *x, ngx_mcp_message_t *message)
+ngx_http_mcp_modern_client_probe(ngx_http_mcp_exchange_t *x,
+    ngx_mcp_message_t *message)
 {
     ngx_str_t                 params, body;
     ngx_pool_t               *pool;
@@ -1576,7 +1579,7 @@ ngx_http_mcp_modern_ask(ngx_http_mcp_exchange_t *x, ngx_mcp_message_t *message)
             return NGX_ERROR;
         }
 
-        params = ngx_http_mcp_modern_question(pool, &client);
+        params = ngx_http_mcp_modern_discover_params(pool, &client);
 
         if (params.data == NULL) {
             return NGX_ERROR;
@@ -1600,7 +1603,8 @@ ngx_http_mcp_modern_ask(ngx_http_mcp_exchange_t *x, ngx_mcp_message_t *message)
 /* the raw params of server/discover; data NULL: no memory */
 
 static ngx_str_t
-ngx_http_mcp_modern_question(ngx_pool_t *pool, ngx_mcp_modern_client_t *client)
+ngx_http_mcp_modern_discover_params(ngx_pool_t *pool,
+    ngx_mcp_modern_client_t *client)
 {
     u_char     *p;
     ngx_str_t   params, envelope;
@@ -1630,7 +1634,7 @@ ngx_http_mcp_modern_probe(ngx_http_mcp_probe_t *probe)
 
     ngx_memzero(&client, sizeof(ngx_mcp_modern_client_t));
 
-    params = ngx_http_mcp_modern_question(probe->pool, &client);
+    params = ngx_http_mcp_modern_discover_params(probe->pool, &client);
 
     if (params.data == NULL) {
         return NGX_ERROR;
@@ -1659,7 +1663,7 @@ ngx_http_mcp_modern_probe_result(ngx_http_mcp_probe_t *probe,
     if (!ngx_mcp_modern_offered(result)) {
         probe->answered = 0;
         probe->absent = 1;
-        ngx_str_set(&probe->wrong, "the upstream does not support version "
+        ngx_str_set(&probe->fault, "the upstream does not support version "
                                    "2026-07-28");
         return;
     }
@@ -1688,9 +1692,10 @@ ngx_http_mcp_modern_probe_error(ngx_http_mcp_probe_t *probe, ngx_str_t *code,
 
 
 /*
- * With protocol=auto a server that answers is also probed as a legacy one.  A
- * temporary failure tells nothing about the revision.  A server that refuses
- * the headers knows the modern revision, and is not probed as another kind.
+ * With protocol=auto a server that answers is also probed as a legacy one.
+ * After a temporary failure the probe ends, because the kind is not known.  A
+ * server that refuses the headers knows the modern revision, and is not probed
+ * as another kind.
  */
 
 static void
@@ -1737,7 +1742,7 @@ ngx_http_mcp_modern_probed(ngx_http_mcp_probe_t *probe,
         }
     }
 
-    if (ngx_http_mcp_failure(x, outcome, &probe->wrong, probe->pool, &failure)
+    if (ngx_http_mcp_failure(x, outcome, &probe->fault, probe->pool, &failure)
         != NGX_OK)
     {
         ngx_http_mcp_probe_put(probe, NGX_MCP_PROFILE_UNKNOWN);
@@ -1755,7 +1760,7 @@ ngx_http_mcp_modern_probed(ngx_http_mcp_probe_t *probe,
             return;
         }
 
-        if (outcome == NGX_HTTP_MCP_STATUS && !ngx_http_mcp_failure_here(x)) {
+        if (outcome == NGX_HTTP_MCP_STATUS && !ngx_http_mcp_failure_local(x)) {
             failure.remedy = "if the upstream does this with methods that it "
                              "does not know, write \"protocol=legacy\" or "
                              "\"protocol=rpc\" in \"mcp_upstream\"";
@@ -1768,7 +1773,7 @@ ngx_http_mcp_modern_probed(ngx_http_mcp_probe_t *probe,
         }
 
     } else if (outcome == NGX_HTTP_MCP_STATUS
-               && x->status == NGX_HTTP_BAD_REQUEST && probe->wrong.len)
+               && x->status == NGX_HTTP_BAD_REQUEST && probe->fault.len)
     {
         failure.remedy = "if the upstream wants sessions, write "
                          "\"protocol=auto\" in \"mcp_upstream\"";

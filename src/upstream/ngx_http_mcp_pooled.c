@@ -14,12 +14,12 @@
 #include "ngx_mcp_splice.h"
 
 
-/* ms between two extensions of a shared session's life by a running request */
-#define NGX_HTTP_MCP_POOLED_TOUCH  (NGX_MCP_SHARED_TIMEOUT / 2)
+/* ms; interval at which a running request extends its shared session's life */
+#define NGX_HTTP_MCP_POOLED_EXTEND  (NGX_MCP_SHARED_TIMEOUT / 2)
 
 /*
- * beginning of the list keys of shared sessions for callers without a session;
- * no configured list key begins so
+ * the prefix of list keys of shared sessions for callers without a session; no
+ * configured list key has this prefix
  */
 #define NGX_HTTP_MCP_POOLED_KEY    "\0pooled\0"
 
@@ -29,10 +29,10 @@ static ngx_int_t ngx_http_mcp_pooled_make_id(
 static ngx_int_t ngx_http_mcp_pooled_replace(
     ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text,
     ngx_mcp_path_e path, ngx_str_t *value);
-static void ngx_http_mcp_pooled_touch(ngx_event_t *ev);
+static void ngx_http_mcp_pooled_extend(ngx_event_t *ev);
 
 
-/* members of params._meta that servers with sessions do not get */
+/* members of params._meta that are removed: servers with sessions lack them */
 
 static ngx_str_t  ngx_http_mcp_pooled_names[] = {
     ngx_string("io.modelcontextprotocol/protocolVersion"),
@@ -114,20 +114,20 @@ ngx_http_mcp_pooled_open(ngx_http_mcp_upstream_request_t *ureq)
         return NGX_AGAIN;
     }
 
-    if (ureq->keep == NULL) {
-        ureq->keep = ngx_pcalloc(ureq->r->pool, sizeof(ngx_event_t));
-        if (ureq->keep == NULL) {
+    if (ureq->extend == NULL) {
+        ureq->extend = ngx_pcalloc(ureq->r->pool, sizeof(ngx_event_t));
+        if (ureq->extend == NULL) {
             return NGX_ERROR;
         }
 
-        ureq->keep->handler = ngx_http_mcp_pooled_touch;
-        ureq->keep->data = ureq;
-        ureq->keep->log = ngx_cycle->log;
-        ureq->keep->cancelable = 1;
+        ureq->extend->handler = ngx_http_mcp_pooled_extend;
+        ureq->extend->data = ureq;
+        ureq->extend->log = ngx_cycle->log;
+        ureq->extend->cancelable = 1;
     }
 
-    if (!ureq->keep->timer_set) {
-        ngx_add_timer(ureq->keep, NGX_HTTP_MCP_POOLED_TOUCH);
+    if (!ureq->extend->timer_set) {
+        ngx_add_timer(ureq->extend, NGX_HTTP_MCP_POOLED_EXTEND);
     }
 
     return NGX_OK;
@@ -187,12 +187,13 @@ ngx_http_mcp_pooled_body(ngx_http_mcp_upstream_request_t *ureq)
         return out;
     }
 
-    ureq->own_id = ngx_mcp_json_span(&json, NGX_MCP_PATH_ID, ureq->body.data);
-    ureq->own_token = ngx_mcp_json_span(&json, NGX_MCP_PATH_META_TOKEN,
+    ureq->caller_id = ngx_mcp_json_span(&json, NGX_MCP_PATH_ID,
                                         ureq->body.data);
+    ureq->caller_token = ngx_mcp_json_span(&json, NGX_MCP_PATH_META_TOKEN,
+                                           ureq->body.data);
     n = 0;
 
-    if (ureq->own_id.len) {
+    if (ureq->caller_id.len) {
         edits[n].start = json.members[NGX_MCP_PATH_ID].start;
         edits[n].end = json.members[NGX_MCP_PATH_ID].end;
         edits[n++].text = ureq->sent_id;
@@ -204,7 +205,7 @@ ngx_http_mcp_pooled_body(ngx_http_mcp_upstream_request_t *ureq)
 
         ngx_str_set(&members, "");
 
-        if (ureq->own_token.len) {
+        if (ureq->caller_token.len) {
             p = ngx_pnalloc(pool, sizeof("\"progressToken\":")
                                   + ureq->sent_id.len);
             if (p == NULL) {
@@ -245,7 +246,7 @@ ngx_http_mcp_pooled_message(ngx_http_mcp_upstream_request_t *ureq,
 
         return ngx_mcp_json_same_id(&value, &ureq->sent_id)
                ? ngx_http_mcp_pooled_replace(ureq, text, NGX_MCP_PATH_ID,
-                                             &ureq->own_id)
+                                             &ureq->caller_id)
                : NGX_OK;
     }
 
@@ -255,17 +256,17 @@ ngx_http_mcp_pooled_message(ngx_http_mcp_upstream_request_t *ureq,
         return NGX_OK;
     }
 
-    return (ureq->own_token.len && ngx_mcp_json_same_id(&value, &ureq->sent_id))
+    return (ureq->caller_token.len
+            && ngx_mcp_json_same_id(&value, &ureq->sent_id))
            ? ngx_http_mcp_pooled_replace(ureq, text, NGX_MCP_PATH_TOKEN,
-                                         &ureq->own_token)
+                                         &ureq->caller_token)
            : NGX_DECLINED;
 }
 
 
 /*
  * Replaces a member of the message: in place if the value is not longer, else
- * in ureq->room, which all messages of the request share, as there may be
- * many.
+ * in ureq->buffer, which is used again for each message, as there may be many.
  */
 
 static ngx_int_t
@@ -291,21 +292,21 @@ ngx_http_mcp_pooled_replace(ngx_http_mcp_upstream_request_t *ureq,
     } else {
         len = text->len + value->len;
 
-        if (ureq->room.len < len) {
-            ureq->room.data = ngx_pnalloc(ureq->r->pool, 2 * len);
-            if (ureq->room.data == NULL) {
-                ureq->room.len = 0;
+        if (ureq->buffer.len < len) {
+            ureq->buffer.data = ngx_pnalloc(ureq->r->pool, 2 * len);
+            if (ureq->buffer.data == NULL) {
+                ureq->buffer.len = 0;
                 return NGX_ERROR;
             }
 
-            ureq->room.len = 2 * len;
+            ureq->buffer.len = 2 * len;
         }
 
-        p = ngx_cpymem(ureq->room.data, text->data, span->start);
+        p = ngx_cpymem(ureq->buffer.data, text->data, span->start);
         p = ngx_cpymem(p, value->data, value->len);
         p = ngx_cpymem(p, text->data + span->end, text->len - span->end);
 
-        text->data = ureq->room.data;
+        text->data = ureq->buffer.data;
         text->len = p - text->data;
     }
 
@@ -314,7 +315,7 @@ ngx_http_mcp_pooled_replace(ngx_http_mcp_upstream_request_t *ureq,
 
 
 static void
-ngx_http_mcp_pooled_touch(ngx_event_t *ev)
+ngx_http_mcp_pooled_extend(ngx_event_t *ev)
 {
     ngx_http_mcp_upstream_request_t  *ureq;
 
@@ -322,5 +323,5 @@ ngx_http_mcp_pooled_touch(ngx_event_t *ev)
 
     ngx_mcp_shared_keep(ureq->upstream->zone, ureq->owner);
 
-    ngx_add_timer(ev, NGX_HTTP_MCP_POOLED_TOUCH);
+    ngx_add_timer(ev, NGX_HTTP_MCP_POOLED_EXTEND);
 }

@@ -7,12 +7,12 @@
 /*
  * Upstream sessions for requests whose callers have no session.  Callers that
  * the upstream cannot tell apart (of one tenant, with the same credentials)
- * and that declare the same capabilities share one session, in which the
- * upstream can ask nobody.  Ids and progress tokens of requests are replaced
- * here, because several callers may use equal ones.
+ * and that declare the same capabilities share one session.  In this session
+ * the upstream cannot send requests to clients.  Ids and progress tokens are
+ * replaced in the messages, because several callers may use equal ones.
  *
  * The record of the session is that of ngx_mcp_upstream_session.h.  It is kept
- * while requests use the session, and NGX_MCP_SHARED_TIMEOUT longer.
+ * while requests use the session, and for NGX_MCP_SHARED_TIMEOUT after that.
  */
 
 #ifndef _NGX_HTTP_MCP_POOLED_H_INCLUDED_
@@ -32,19 +32,19 @@
  */
 ngx_int_t ngx_http_mcp_pooled_open(ngx_http_mcp_upstream_request_t *ureq);
 
-/* ends the request, as there is no room for another upstream session */
+/* ends the request: the zone has no room for another upstream session */
 void ngx_http_mcp_pooled_refuse(ngx_http_mcp_upstream_request_t *ureq);
 
 /*
- * The request's message as it is sent, from the pool of ureq->r; data NULL: no
- * memory.
+ * Returns the message with the id and token that are sent to the upstream, from
+ * the pool of ureq->r; data NULL: no memory.
  */
 ngx_str_t ngx_http_mcp_pooled_body(ngx_http_mcp_upstream_request_t *ureq);
 
 /*
- * Puts the caller's own id or progress token back into a message that was
- * received and scanned; *text and the scan are those of the new message.
- * NGX_OK; NGX_DECLINED: the message is about another request; NGX_ERROR.
+ * Restores the caller's id or progress token in a message from the upstream,
+ * and scans the message again if it was changed.  NGX_OK; NGX_DECLINED: the
+ * message belongs to another request; NGX_ERROR.
  */
 ngx_int_t ngx_http_mcp_pooled_message(ngx_http_mcp_upstream_request_t *ureq,
     ngx_str_t *text);

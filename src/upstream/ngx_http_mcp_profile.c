@@ -103,7 +103,7 @@ ngx_http_mcp_profile_answers(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant)
 
     } else {
 
-        /* requests need no profile where the configuration says the kind */
+        /* if the kind is configured, requests need no profile */
 
         answers = (u->protocol != NGX_HTTP_MCP_AUTO);
     }
@@ -170,7 +170,7 @@ ngx_http_mcp_profile_manner(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
     if (ngx_http_mcp_profile_peek(u, tenant, pool, &profile) == NGX_OK) {
 
         if (!profile.suspect) {
-            ngx_http_mcp_manner_keep(u, tenant, profile.what);
+            ngx_http_mcp_manner_note(u, tenant, profile.what);
         }
 
         if (profile.what != NGX_MCP_PROFILE_REFUSED) {
@@ -200,8 +200,8 @@ ngx_http_mcp_profile_peek(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
 
 /*
  * Notes the profile's kind in this worker's record of the upstream, unless
- * another server may have taken the upstream's place.  If the profile is kept,
- * this also notes that the upstream is away.
+ * another server may have replaced the upstream.  If profile->kept is set, also
+ * notes that the upstream is away.
  */
 
 static void
@@ -209,7 +209,7 @@ ngx_http_mcp_profile_note(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
     ngx_mcp_profile_t *profile)
 {
     if (profile->what != NGX_MCP_PROFILE_UNKNOWN && !profile->suspect) {
-        ngx_http_mcp_manner_keep(u, tenant, profile->what);
+        ngx_http_mcp_manner_note(u, tenant, profile->what);
     }
 
     if (profile->kept) {
@@ -303,7 +303,7 @@ ngx_http_mcp_profile_reprobe(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
                   "the module detects its protocol and capabilities again",
                   &u->name, &u->endpoint);
 
-    ngx_http_mcp_manner_keep(u, tenant, NGX_MCP_PROFILE_UNKNOWN);
+    ngx_http_mcp_manner_note(u, tenant, NGX_MCP_PROFILE_UNKNOWN);
 
     if (ngx_http_mcp_profile_key(u, tenant, pool, &key) == NGX_OK) {
         ngx_mcp_profile_suspect(u->zone, &key);
@@ -334,11 +334,6 @@ ngx_http_mcp_profile_doorbell(ngx_mcp_zone_t *zone, uint64_t keys)
 }
 
 
-/*
- * The worker quits gracefully: if none of its requests waits for a profile, its
- * probes end, and other workers probe again.
- */
-
 void
 ngx_http_mcp_profile_quit(ngx_mcp_zone_t *zone)
 {
@@ -365,7 +360,7 @@ ngx_http_mcp_profile_quit(ngx_mcp_zone_t *zone)
 }
 
 
-/* returns NGX_DECLINED if the upstream's URI has a dot segment */
+/* starts a probe; NGX_DECLINED: the upstream's URI has a dot segment */
 
 static ngx_int_t
 ngx_http_mcp_probe(ngx_http_mcp_upstream_t *u, ngx_str_t *key,
@@ -438,7 +433,7 @@ failed:
 }
 
 
-/* each message has a background request of its own, as $mcp_method differs */
+/* each message has its own background request, because $mcp_method differs */
 
 ngx_int_t
 ngx_http_mcp_probe_send(ngx_http_mcp_probe_t *probe, ngx_str_t *method,
@@ -498,7 +493,7 @@ ngx_http_mcp_probe_send(ngx_http_mcp_probe_t *probe, ngx_str_t *method,
     probe->error = 0;
     probe->headers = 0;
     probe->again = 0;
-    ngx_str_null(&probe->wrong);
+    ngx_str_null(&probe->fault);
 
     return ngx_http_mcp_background_send(x, &body);
 }
@@ -529,10 +524,10 @@ ngx_http_mcp_probe_message(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
                                        &revision)
         != NGX_OK)
     {
-        /* only the fault of the first message is kept: there may be many */
+        /* keeps the fault of the first message only: there may be many */
 
-        if (probe->wrong.data == NULL) {
-            probe->wrong = ngx_http_mcp_failure_answer(x, text,
+        if (probe->fault.data == NULL) {
+            probe->fault = ngx_http_mcp_failure_answer(x, text,
                                                      &ngx_http_mcp_own_id,
                                                      probe->pool);
         }
@@ -649,39 +644,39 @@ ngx_http_mcp_status_absent(ngx_uint_t status)
 
 
 ngx_uint_t
-ngx_http_mcp_probe_was(ngx_http_mcp_probe_t *probe, ngx_uint_t what)
+ngx_http_mcp_probe_was(ngx_http_mcp_probe_t *probe, ngx_uint_t kind)
 {
     ngx_mcp_profile_t  before;
 
     return ngx_mcp_profile_stored(probe->upstream->zone, &probe->key,
                                   probe->pool, &before)
            == NGX_OK
-           && before.what == what;
+           && before.what == kind;
 }
 
 
 void
-ngx_http_mcp_probe_put(ngx_http_mcp_probe_t *probe, ngx_uint_t what)
+ngx_http_mcp_probe_put(ngx_http_mcp_probe_t *probe, ngx_uint_t kind)
 {
     ngx_mcp_zone_t          *zone;
     ngx_http_mcp_failure_t   failure;
 
     zone = probe->upstream->zone;
 
-    probe->profile.what = what;
+    probe->profile.what = kind;
 
-    if (what == NGX_MCP_PROFILE_REFUSED) {
+    if (kind == NGX_MCP_PROFILE_REFUSED) {
         probe->profile.revision = probe->guarded
                                   ? 0 : NGX_MCP_REVISION_LATEST_LEGACY;
     }
 
-    if (what == NGX_MCP_PROFILE_UNKNOWN || what == NGX_MCP_PROFILE_REFUSED) {
+    if (kind == NGX_MCP_PROFILE_UNKNOWN || kind == NGX_MCP_PROFILE_REFUSED) {
         ngx_str_null(&probe->profile.result);
     }
 
     if (ngx_mcp_profile_put(zone, &probe->key, probe->upstream->epoch,
                             &probe->profile)
-        != NGX_OK && what != NGX_MCP_PROFILE_UNKNOWN)
+        != NGX_OK && kind != NGX_MCP_PROFILE_UNKNOWN)
     {
         /* requests that wait for the profile must not probe again at once */
 

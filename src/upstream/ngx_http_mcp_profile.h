@@ -26,21 +26,21 @@
 
 /*
  * Gets the profile of an upstream for a tenant.  The profile in the zone is
- * used if it is of this configuration and not older than max_age ms (or
- * NGX_MCP_PROFILE_ANY_AGE), or if the upstream is away.  NGX_OK: *profile is
- * filled, with strings from pool; NGX_AGAIN: this or another worker probes the
- * upstream, and the caller waits for NGX_HTTP_MCP_WAIT_PROFILE with
+ * used if it was made under this configuration and is not older than max_age ms
+ * (or NGX_MCP_PROFILE_ANY_AGE), or if the upstream is away.  NGX_OK: *profile
+ * is filled, with strings from pool; NGX_AGAIN: this or another worker probes
+ * the upstream, and the caller has to wait for NGX_HTTP_MCP_WAIT_PROFILE with
  * profile->hash; NGX_DECLINED: the upstream cannot be probed, because the
- * tenant makes a dot segment of its URI (logged); NGX_ERROR.
+ * tenant makes a dot segment in its URI (logged); NGX_ERROR.
  */
 ngx_int_t ngx_http_mcp_profile(ngx_http_mcp_upstream_t *u,
     ngx_str_t *tenant, ngx_msec_t max_age, ngx_pool_t *pool,
     ngx_mcp_profile_t *profile);
 
 /*
- * Gets the profile that the zone has, whatever its age, marked as kept; this
- * worker notes the kind, and that the upstream is away.  NGX_OK; NGX_DECLINED:
- * there is no profile; NGX_ERROR.
+ * Gets the profile in the zone, whatever its age, and sets profile->kept.  This
+ * worker notes the upstream's kind, and that the upstream is away.  NGX_OK;
+ * NGX_DECLINED: there is no profile; NGX_ERROR.
  */
 ngx_int_t ngx_http_mcp_profile_stored(ngx_http_mcp_upstream_t *u,
     ngx_str_t *tenant, ngx_pool_t *pool, ngx_mcp_profile_t *profile);
@@ -50,37 +50,37 @@ ngx_int_t ngx_http_mcp_profile_peek(ngx_http_mcp_upstream_t *u,
     ngx_str_t *tenant, ngx_pool_t *pool, ngx_mcp_profile_t *profile);
 
 /*
- * The manner of the upstream's kind, which is configured, noted by this worker
- * or in the profile that the zone has.  NULL: the kind is not known.
+ * The manner of the upstream's kind, which is configured, or noted by this
+ * worker, or in the profile in the zone.  NULL: the kind is not known.
  */
 struct ngx_http_mcp_manner_s *ngx_http_mcp_profile_manner(
     ngx_http_mcp_upstream_t *u, ngx_str_t *tenant, ngx_uint_t stateful);
 
 /*
- * Whether the upstream can be expected to answer: its kind is known, and as
- * far as this worker knows the upstream is neither away nor silent.
+ * Whether the upstream will probably answer: its kind is known, and this worker
+ * has not noted it as away or silent.
  */
 ngx_uint_t ngx_http_mcp_profile_answers(ngx_http_mcp_upstream_t *u,
     ngx_str_t *tenant);
 
-/* whether a profile with this key is that of the upstream, for any tenant */
+/* whether this is the key of a profile of the upstream, for any tenant */
 ngx_uint_t ngx_http_mcp_profile_is(ngx_http_mcp_upstream_t *u, ngx_str_t *key);
 
 /*
  * The upstream's capabilities may have changed: the next initialize of a
- * client has the upstream probed again.
+ * client leads to a new probe.
  */
 void ngx_http_mcp_profile_stale(ngx_http_mcp_upstream_t *u,
     ngx_str_t *tenant, ngx_pool_t *pool);
 
 /*
- * The upstream could not be reached: this worker notes that, and the next
- * initialize of a client has the upstream probed again.
+ * The upstream could not be reached: this worker notes it as away, and the next
+ * initialize of a client leads to a new probe.
  */
 void ngx_http_mcp_profile_away(ngx_http_mcp_upstream_t *u,
     ngx_str_t *tenant, ngx_pool_t *pool);
 
-/* as ngx_http_mcp_profile_away(), but requests waited in vain for an answer */
+/* the same, but the upstream did not answer in time, and is noted as silent */
 void ngx_http_mcp_profile_silent(ngx_http_mcp_upstream_t *u,
     ngx_str_t *tenant, ngx_pool_t *pool);
 
@@ -90,21 +90,24 @@ void ngx_http_mcp_profile_back(ngx_http_mcp_upstream_t *u,
 
 /*
  * The upstream does not behave like its kind.  If its kind is not certain, the
- * upstream is used as one of this revision from now on; else the next call has
- * the upstream probed again.  revision: 0 if not known.
+ * upstream counts as one of this revision from now on; else the next call leads
+ * to a new probe.  revision: 0 if not known.
  */
 void ngx_http_mcp_profile_reprobe(ngx_http_mcp_upstream_t *u,
     ngx_str_t *tenant, ngx_uint_t revision, ngx_pool_t *pool);
 
 /*
- * An upstream that refused to be probed has answered a client with this
- * revision, by which its kind is known.  NGX_OK; NGX_DECLINED: nothing had to
- * be changed.
+ * An upstream that refused the probe has answered a client with this revision,
+ * which shows its kind.  NGX_OK; NGX_DECLINED: the profile did not have to be
+ * changed.
  */
 ngx_int_t ngx_http_mcp_profile_narrow(ngx_http_mcp_upstream_t *u,
     ngx_str_t *tenant, ngx_uint_t revision, ngx_pool_t *pool);
 
-/* the worker quits gracefully: ends probes that only other workers wait for */
+/*
+ * The worker quits gracefully: if none of its requests waits for a profile, its
+ * probes end, and other workers probe again.
+ */
 void ngx_http_mcp_profile_quit(ngx_mcp_zone_t *zone);
 
 /* the doorbell rang (handlers->profiles): wakes waiters for profiles */
@@ -136,8 +139,9 @@ struct ngx_http_mcp_probe_s {
                                                      method of step n */
     ngx_msec_t                      end;          /* time of the end, at the
                                                      latest */
-    ngx_str_t                       wrong;        /* fault of the last answer,
-                                                     or empty */
+    ngx_str_t                       fault;        /* description of the fault of
+                                                     the last answer, or empty
+                                                     */
     ngx_http_mcp_failure_t          failure;      /* the first failure because
                                                      of a missing method */
 
@@ -149,8 +153,9 @@ struct ngx_http_mcp_probe_s {
                                                      message */
     unsigned                        headers:1;    /* the error says that headers
                                                      do not match the message */
-    unsigned                        again:1;      /* the error asks for the
-                                                     version that was sent */
+    unsigned                        again:1;      /* the error refuses the
+                                                     version, but lists it as
+                                                     supported */
 
     /* about the probe */
     unsigned                        repeated:1;   /* a request was repeated */
@@ -178,12 +183,12 @@ ngx_int_t ngx_http_mcp_probe_send(ngx_http_mcp_probe_t *probe,
  */
 ngx_int_t ngx_http_mcp_probe_next(ngx_http_mcp_probe_t *probe);
 
-/* whether the upstream's profile in the zone is of this ngx_mcp_profile_e */
+/* whether the profile in the zone has this kind (ngx_mcp_profile_e) */
 ngx_uint_t ngx_http_mcp_probe_was(ngx_http_mcp_probe_t *probe,
-    ngx_uint_t what);
+    ngx_uint_t kind);
 
 /* ends the probe: stores probe->profile with this kind (ngx_mcp_profile_e) */
-void ngx_http_mcp_probe_put(ngx_http_mcp_probe_t *probe, ngx_uint_t what);
+void ngx_http_mcp_probe_put(ngx_http_mcp_probe_t *probe, ngx_uint_t kind);
 
 /* ends the probe with the failure of the last request, which is logged */
 void ngx_http_mcp_probe_failed(ngx_http_mcp_probe_t *probe,

@@ -16,14 +16,14 @@
  */
 #define NGX_HTTP_MCP_PROFILES_PATIENCE  5000
 
-/* ms; longest wait: the time of a probe and of the news from another worker */
+/* ms; longest wait: the time of a probe, and until its result is seen here */
 #define NGX_HTTP_MCP_PROFILES_TIME      (NGX_HTTP_MCP_INITIALIZE_TIME + 5000)
 
 /* ms between two lines of the log about an upstream that is left out */
 #define NGX_HTTP_MCP_PROFILES_LOG       60000
 
 
-static ngx_int_t ngx_http_mcp_profiles_look(ngx_http_mcp_profiles_one_t *one);
+static ngx_int_t ngx_http_mcp_profiles_try(ngx_http_mcp_profiles_one_t *one);
 static ngx_msec_t ngx_http_mcp_profiles_wait(
     ngx_http_mcp_profiles_t *profiles);
 static ngx_msec_t ngx_http_mcp_profiles_patience(
@@ -93,7 +93,7 @@ ngx_http_mcp_profiles_get(ngx_http_mcp_profiles_t *profiles)
             continue;
         }
 
-        rc = ngx_http_mcp_profiles_look(one);
+        rc = ngx_http_mcp_profiles_try(one);
 
         if (rc == NGX_ERROR) {
             return NGX_ERROR;
@@ -119,7 +119,7 @@ ngx_http_mcp_profiles_get(ngx_http_mcp_profiles_t *profiles)
 
 
 static ngx_int_t
-ngx_http_mcp_profiles_look(ngx_http_mcp_profiles_one_t *one)
+ngx_http_mcp_profiles_try(ngx_http_mcp_profiles_one_t *one)
 {
     ngx_int_t                 rc;
     ngx_http_mcp_profiles_t  *profiles;
@@ -168,7 +168,7 @@ ngx_http_mcp_profiles_wait(ngx_http_mcp_profiles_t *profiles)
 
     passed = ngx_current_msec - profiles->start;
 
-    /* the wait for a new profile is over, and the old one serves */
+    /* uses the old profile of an upstream for which the wait is over */
 
     for (i = 0; i < profiles->n; i++) {
         one = &profiles->one[i];
@@ -211,8 +211,8 @@ ngx_http_mcp_profiles_wait(ngx_http_mcp_profiles_t *profiles)
 
 
 /*
- * The time to wait for this upstream, ms.  It is shorter if other clients are
- * waiting already, and 0 if they have waited in vain a moment ago.
+ * Returns the time to wait for this upstream, ms: less if the probe has been
+ * running for some time, and 0 if the last probe has just timed out.
  */
 
 static ngx_msec_t
@@ -266,7 +266,7 @@ ngx_http_mcp_profiles_woken(void *data)
 
     profiles = one->profiles;
 
-    rc = ngx_http_mcp_profiles_look(one);
+    rc = ngx_http_mcp_profiles_try(one);
 
     if (rc == NGX_AGAIN) {
         ngx_http_mcp_waiter_restart(&one->waiter);
@@ -331,7 +331,7 @@ ngx_http_mcp_profiles_end(ngx_http_mcp_profiles_t *profiles)
         }
 
         if (one->known.what != NGX_MCP_PROFILE_UNKNOWN) {
-            one->upstream->worker->left_out = 0;
+            one->upstream->worker->left_out_logged = 0;
 
             if (!one->known.kept) {
                 ngx_http_mcp_upstream_answers(one->upstream, profiles->tenant);
@@ -357,13 +357,13 @@ ngx_http_mcp_profiles_log(ngx_http_mcp_profiles_one_t *one)
     u = one->upstream;
     w = u->worker;
 
-    if (w->left_out
-        && ngx_current_msec - w->left_out < NGX_HTTP_MCP_PROFILES_LOG)
+    if (w->left_out_logged
+        && ngx_current_msec - w->left_out_logged < NGX_HTTP_MCP_PROFILES_LOG)
     {
         return;
     }
 
-    w->left_out = ngx_current_msec ? ngx_current_msec : 1;
+    w->left_out_logged = ngx_current_msec ? ngx_current_msec : 1;
 
     ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
                   "mcp endpoint \"%V\" begins sessions without upstream "

@@ -19,11 +19,14 @@
 
 typedef struct ngx_http_mcp_profiles_s  ngx_http_mcp_profiles_t;
 
+/* the profile of one upstream */
+
 typedef struct {
     ngx_http_mcp_upstream_t  *upstream;
-    ngx_mcp_profile_t         known;      /* the profile, or why there is none
-                                             */
-    ngx_uint_t                settled;    /* 0: the upstream was left out */
+    ngx_mcp_profile_t         known;      /* the profile, or the reason why
+                                             there is none */
+    ngx_uint_t                settled;    /* "known" is set; 0: the upstream
+                                             was left out */
 
     /* private */
     ngx_http_mcp_profiles_t  *profiles;
@@ -49,8 +52,8 @@ struct ngx_http_mcp_profiles_s {
     ngx_uint_t                    answered; /* an upstream has answered */
     ngx_msec_t                    first;    /* time of the first answer of an
                                                upstream */
-    ngx_msec_t                    start;    /* time at which the profiles were
-                                               asked for */
+    ngx_msec_t                    start;    /* time at which the structure was
+                                               made */
     ngx_event_t                   timer;
 };
 
@@ -64,8 +67,8 @@ ngx_http_mcp_profiles_t *ngx_http_mcp_profiles_create(ngx_pool_t *pool,
 
 /*
  * Gets the profiles.  NGX_OK: each profile is settled or left out; NGX_AGAIN:
- * ready() will be called, may free the structure, and calls this function
- * again otherwise; NGX_ERROR.
+ * ready() will be called, and has to call this function again or to free the
+ * structure; NGX_ERROR.
  */
 ngx_int_t ngx_http_mcp_profiles_get(ngx_http_mcp_profiles_t *profiles);
 

@@ -12,29 +12,25 @@
 #include "ngx_mcp_json.h"
 
 
-/* ms; a worker that quits waits so long for a newer worker to read */
+/* ms; for this time, a worker that quits waits for a newer one to take over */
 #define NGX_HTTP_MCP_READER_TAKEOVER  3500
 
-/*
- * ms; a worker that quits waits so long if no worker is newer, as when all
- * workers quit
- */
+/* ms; the same, if there is no newer worker, as at a shutdown */
 #define NGX_HTTP_MCP_READER_SHUTDOWN  200
 
-/*
- * ms; a stream that was replaced is read so long, as it may still receive
- * events
- */
+/* ms; for this time, a replaced stream is still read: events may arrive late */
 #define NGX_HTTP_MCP_READER_OVERLAP   1000
 
 /*
- * ms; so long the next worker keeps a pause that was asked for with
- * Retry-After, as a reload may have changed the backend
+ * ms; the longest pause (Retry-After) that a worker inherits with a lease: the
+ * backend may have changed at a reload
  */
 #define NGX_HTTP_MCP_READER_PAUSE     60000
 
-/* ms; first pause after a conflict, as the other stream may end soon */
+/* ms; the first pause after a conflict: the other stream may end soon */
 #define NGX_HTTP_MCP_READER_CONFLICT  50
+
+/* whether the SSE event that x has received says that the feed lost events */
 
 
 #define ngx_http_mcp_reader_lagged(x)                                         \
@@ -57,9 +53,10 @@ static void ngx_http_mcp_reader_overlap_end(ngx_event_t *ev);
 static void ngx_http_mcp_reader_replace_failed(ngx_http_mcp_reader_t *reader);
 static ngx_uint_t ngx_http_mcp_reader_repeated(ngx_http_mcp_reader_t *reader,
     ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text);
-static ngx_uint_t ngx_http_mcp_reader_aside(ngx_http_mcp_reader_t *reader,
+static ngx_uint_t ngx_http_mcp_reader_other_done(ngx_http_mcp_reader_t *reader,
     ngx_http_mcp_upstream_request_t *ureq);
-static void ngx_http_mcp_reader_leave(ngx_http_mcp_upstream_request_t **slot);
+static void ngx_http_mcp_reader_close_request(
+    ngx_http_mcp_upstream_request_t **slot);
 static void ngx_http_mcp_reader_before_open(
     ngx_http_mcp_upstream_request_t *ureq);
 static void ngx_http_mcp_reader_opened(ngx_http_mcp_upstream_request_t *ureq);
@@ -80,7 +77,7 @@ static ngx_msec_t ngx_http_mcp_reader_delay(ngx_http_mcp_reader_t *reader);
 static ngx_msec_t ngx_http_mcp_reader_pause(ngx_http_mcp_reader_t *reader,
     ngx_msec_t delay);
 static void ngx_http_mcp_reader_stop(ngx_http_mcp_reader_t *reader);
-static void ngx_http_mcp_reader_detach(ngx_http_mcp_reader_t *reader);
+static void ngx_http_mcp_reader_close_requests(ngx_http_mcp_reader_t *reader);
 static void ngx_http_mcp_reader_set_id(ngx_http_mcp_reader_t *reader,
     ngx_str_t *id);
 static ngx_mcp_sse_t *ngx_http_mcp_reader_sse(ngx_http_mcp_reader_t *reader);
@@ -189,7 +186,7 @@ ngx_http_mcp_reader_claim(ngx_http_mcp_reader_kind_t *kind,
     ngx_str_t                   copy;
     ngx_pool_t                 *pool;
     ngx_http_mcp_reader_t      *reader;
-    ngx_mcp_lease_checkpoint_t  left;
+    ngx_mcp_lease_checkpoint_t  checkpoint;
 
     pool = ngx_create_pool(2048, ngx_cycle->log);
     if (pool == NULL) {
@@ -200,7 +197,7 @@ ngx_http_mcp_reader_claim(ngx_http_mcp_reader_kind_t *kind,
 
     if (reader == NULL
         || ngx_http_mcp_string_copy(pool, &copy, key) != NGX_OK
-        || ngx_mcp_lease_claim(zone, key, pool, &reader->lease, &left)
+        || ngx_mcp_lease_claim(zone, key, pool, &reader->lease, &checkpoint)
            != NGX_OK)
     {
         ngx_destroy_pool(pool);
@@ -215,16 +212,16 @@ ngx_http_mcp_reader_claim(ngx_http_mcp_reader_kind_t *kind,
 
     ngx_http_mcp_reader_init(reader);
 
-    /* the note has the serial of the last event id's upstream session */
+    /* the note is the serial of the upstream session of the last event id */
 
-    serial = ngx_atoi(left.note.data, left.note.len);
+    serial = ngx_atoi(checkpoint.note.data, checkpoint.note.len);
 
     reader->noted_serial = (serial == NGX_ERROR) ? 0 : serial;
     reader->serial = reader->noted_serial;
-    reader->not_before = ngx_min(left.pause, ngx_current_msec
+    reader->not_before = ngx_min(checkpoint.pause, ngx_current_msec
                                              + NGX_HTTP_MCP_READER_PAUSE);
 
-    ngx_http_mcp_reader_set_id(reader, &left.id);
+    ngx_http_mcp_reader_set_id(reader, &checkpoint.id);
 
     ngx_add_timer(&reader->tick, NGX_MCP_LEASE_RENEW);
 
@@ -310,7 +307,7 @@ ngx_http_mcp_reader_retry(ngx_event_t *ev)
 
     reader = ev->data;
 
-    if (reader->replaced || (ngx_exiting && !reader->stays)) {
+    if (reader->replaced || (ngx_exiting && !reader->no_takeover)) {
         ngx_http_mcp_reader_end(reader, NGX_HTTP_MCP_READER_RELEASED);
         return;
     }
@@ -323,7 +320,7 @@ ngx_http_mcp_reader_retry(ngx_event_t *ev)
 
     if (rc == NGX_ERROR) {
 
-        /* memory or connections were short, and may be free again */
+        /* no memory or connection was free; a later attempt may succeed */
 
         reader->conflict = 0;
         ngx_http_mcp_reader_disconnected(reader);
@@ -390,11 +387,11 @@ ngx_http_mcp_reader_attempt(ngx_http_mcp_reader_t *reader,
     }
 
     if (rc != NGX_OK) {
-        ngx_http_mcp_reader_leave(slot);
+        ngx_http_mcp_reader_close_request(slot);
         return rc;
     }
 
-    /* the request may end, and be freed, meanwhile */
+    /* the request may end, and be freed, during this call */
 
     c = ureq->r->connection;
     ngx_http_run_posted_requests(c);
@@ -447,11 +444,11 @@ ngx_http_mcp_reader_opened(ngx_http_mcp_upstream_request_t *ureq)
     reader->received = 0;
     reader->conflicts = 0;
     reader->session_kept = 0;
-    reader->since = ngx_current_msec;
+    reader->up_since = ngx_current_msec;
 
     if (reader->serial != serial) {
 
-        /* an event id of another upstream session means nothing in this one */
+        /* the event id of another upstream session is not valid in this one */
 
         reader->serial = serial;
         reader->id.len = 0;
@@ -511,20 +508,20 @@ ngx_http_mcp_reader_replace_handler(ngx_event_t *ev)
     }
 
     /*
-     * Ends the replaced stream if it is still read, because the messages of no
-     * more than two streams can be compared.
+     * Closes an earlier replaced stream that is still read, because only two
+     * streams at a time can be compared.
      */
 
     if (reader->overlap.timer_set) {
         ngx_del_timer(&reader->overlap);
-        ngx_http_mcp_reader_leave(&reader->old);
+        ngx_http_mcp_reader_close_request(&reader->old);
     }
 
     reader->nrepeats = 0;
 
     rc = ngx_http_mcp_reader_attempt(reader, &reader->next);
 
-    /* on NGX_DECLINED the present stream stays: no attempt can replace it */
+    /* on NGX_DECLINED no attempt can succeed, and the present stream stays */
 
     if (rc == NGX_ERROR) {
         ngx_http_mcp_reader_replace_failed(reader);
@@ -535,7 +532,7 @@ ngx_http_mcp_reader_replace_handler(ngx_event_t *ev)
 static void
 ngx_http_mcp_reader_replace_failed(ngx_http_mcp_reader_t *reader)
 {
-    ngx_http_mcp_reader_leave(&reader->next);
+    ngx_http_mcp_reader_close_request(&reader->next);
 
     reader->nrepeats = 0;
 
@@ -546,7 +543,7 @@ ngx_http_mcp_reader_replace_failed(ngx_http_mcp_reader_t *reader)
 }
 
 
-/* puts the new stream, which is open, in the place of the present one */
+/* the new stream is open and becomes the present one */
 
 static void
 ngx_http_mcp_reader_replaced(ngx_http_mcp_reader_t *reader)
@@ -555,7 +552,7 @@ ngx_http_mcp_reader_replaced(ngx_http_mcp_reader_t *reader)
     reader->ureq = reader->next;
     reader->next = NULL;
 
-    reader->since = ngx_current_msec;
+    reader->up_since = ngx_current_msec;
 
     ngx_http_mcp_backoff_reset(&reader->replacing);
 
@@ -574,7 +571,7 @@ ngx_http_mcp_reader_overlap_end(ngx_event_t *ev)
 
     reader = ev->data;
 
-    ngx_http_mcp_reader_leave(&reader->old);
+    ngx_http_mcp_reader_close_request(&reader->old);
 
     reader->nrepeats = 0;
 }
@@ -584,7 +581,7 @@ ngx_http_mcp_reader_overlap_end(ngx_event_t *ev)
  * Whether the other stream of an overlap has sent this message already.  While
  * both streams are open, each sends all messages: of equal messages, the n-th
  * of one stream and the n-th of the other are one event.  The older stream may
- * send more, about earlier events.
+ * have more messages, from the time before the newer one opened.
  */
 
 static ngx_uint_t
@@ -630,12 +627,12 @@ ngx_http_mcp_reader_repeated(ngx_http_mcp_reader_t *reader,
 
 
 /*
- * Whether the request that ended was one of an overlap and not that of the
- * present stream, so that the caller has nothing to do.
+ * Handles the end of a request of an overlap that is not that of the present
+ * stream.  Returns 0 if the request is that of the present stream.
  */
 
 static ngx_uint_t
-ngx_http_mcp_reader_aside(ngx_http_mcp_reader_t *reader,
+ngx_http_mcp_reader_other_done(ngx_http_mcp_reader_t *reader,
     ngx_http_mcp_upstream_request_t *ureq)
 {
     if (ureq == reader->next) {
@@ -649,7 +646,7 @@ ngx_http_mcp_reader_aside(ngx_http_mcp_reader_t *reader,
             ngx_del_timer(&reader->overlap);
         }
 
-        ngx_http_mcp_reader_leave(&reader->old);
+        ngx_http_mcp_reader_close_request(&reader->old);
 
         reader->nrepeats = 0;
 
@@ -672,8 +669,8 @@ ngx_http_mcp_reader_connected(ngx_http_mcp_reader_t *reader, ngx_uint_t *gap)
     if (reader->noted_serial != reader->serial) {
 
         /*
-         * Clears the last event id first, so that no id of another session
-         * stands beside the note.
+         * Clears the last event id first, so that the lease never has the new
+         * note together with an id of another session.
          */
 
         note.data = buf;
@@ -708,7 +705,7 @@ ngx_http_mcp_reader_message(ngx_http_mcp_upstream_request_t *ureq,
         return;
     }
 
-    /* the body of a refusal arrives as a message, too */
+    /* if the stream is not open, the message is the body of a refusal */
 
     if (reader->up) {
         ngx_http_mcp_backoff_reset(&reader->backoff);
@@ -716,14 +713,14 @@ ngx_http_mcp_reader_message(ngx_http_mcp_upstream_request_t *ureq,
 
     ngx_str_null(&id);
 
-    /* the id of an event with several messages is that of the last one */
+    /* if an event has several messages, its id is noted after the last one */
 
     if (ureq->x->sse && !ureq->x->more) {
         id = ureq->x->sse->id;
     }
 
     /*
-     * An event without an id does not change the last event id, but for a feed.
+     * Only for a feed does an event without an id clear the last event id.
      */
 
     if (id.len || ureq->x->feed) {
@@ -749,7 +746,8 @@ ngx_http_mcp_reader_message(ngx_http_mcp_upstream_request_t *ureq,
     if (ureq->x->feed || ureq->manner->filters) {
 
         /*
-         * Two workers may read a stream in an overlap, and both get the event.
+         * In an overlap two workers read the stream, and both get the event:
+         * the text is compared.
          */
 
         consume.text = *text;
@@ -827,7 +825,7 @@ ngx_http_mcp_reader_done(ngx_http_mcp_upstream_request_t *ureq,
 
         /*
          * Adds a random time, so that readers that were refused together do not
-         * come back together.
+         * try again together.
          */
 
         reader->not_before = ngx_current_msec + 1000 * after
@@ -845,19 +843,19 @@ ngx_http_mcp_reader_done(ngx_http_mcp_upstream_request_t *ureq,
         && outcome == NGX_HTTP_MCP_BAD)
     {
 
-        /* the next stream begins behind the event that could not be read */
+        /* the next stream begins after the event that could not be read */
 
         kind->gap(reader, "an event could not be read");
     }
 
     if (ureq == reader->old && outcome != NGX_HTTP_MCP_OK) {
 
-        /* events that were sent before the newer stream opened may be lost */
+        /* events from the time before the newer stream opened may be lost */
 
         reader->kind->gap(reader, "a stream broke while another replaced it");
     }
 
-    if (ngx_http_mcp_reader_aside(reader, ureq)) {
+    if (ngx_http_mcp_reader_other_done(reader, ureq)) {
         return;
     }
 
@@ -921,8 +919,8 @@ ngx_http_mcp_reader_refused(ngx_http_mcp_reader_t *reader,
     if (outcome == NGX_HTTP_MCP_STATUS) {
 
         /*
-         * A session that was made for the stream is not made a second time,
-         * and an upstream that has said what it is is not probed again.
+         * The new session, or the new probe, did not help: the next attempt
+         * does not heal again.
          */
 
         reader->session_kept = ureq->healed && !ureq->unsure;
@@ -932,7 +930,7 @@ ngx_http_mcp_reader_refused(ngx_http_mcp_reader_t *reader,
 }
 
 
-/* the request is freed by nginx, because the worker exits */
+/* nginx frees the request, because the worker exits */
 
 static void
 ngx_http_mcp_reader_destroyed(ngx_http_mcp_upstream_request_t *ureq)
@@ -986,9 +984,9 @@ ngx_http_mcp_reader_disconnected(ngx_http_mcp_reader_t *reader)
 
     ngx_http_mcp_reader_close(reader);
 
-    if (reader->replaced || (ngx_exiting && !reader->stays)) {
+    if (reader->replaced || (ngx_exiting && !reader->no_takeover)) {
 
-        /* between two streams the lease can be released without a loss */
+        /* no stream is open, so the lease can be released without a loss */
 
         delay = 0;
 
@@ -1017,7 +1015,7 @@ ngx_http_mcp_reader_delay(ngx_http_mcp_reader_t *reader)
 
     if (reader->conflict
         || (reader->up && (reader->received
-                           || ngx_http_mcp_backoff_lasted(reader->since))))
+                           || ngx_http_mcp_backoff_lasted(reader->up_since))))
     {
         ngx_http_mcp_backoff_reset(&reader->backoff);
     }
@@ -1035,7 +1033,7 @@ ngx_http_mcp_reader_delay(ngx_http_mcp_reader_t *reader)
 }
 
 
-/* makes a delay as long as a Retry-After of the upstream asks for */
+/* extends a delay, ms, to the end of the pause that a Retry-After asked for */
 
 static ngx_msec_t
 ngx_http_mcp_reader_pause(ngx_http_mcp_reader_t *reader, ngx_msec_t delay)
@@ -1063,6 +1061,8 @@ ngx_http_mcp_reader_close(ngx_http_mcp_reader_t *reader)
 }
 
 
+/* closes the stream without noting this in the lease */
+
 static void
 ngx_http_mcp_reader_stop(ngx_http_mcp_reader_t *reader)
 {
@@ -1082,12 +1082,12 @@ ngx_http_mcp_reader_stop(ngx_http_mcp_reader_t *reader)
         ngx_del_timer(&reader->retry);
     }
 
-    ngx_http_mcp_reader_detach(reader);
+    ngx_http_mcp_reader_close_requests(reader);
 }
 
 
 static void
-ngx_http_mcp_reader_detach(ngx_http_mcp_reader_t *reader)
+ngx_http_mcp_reader_close_requests(ngx_http_mcp_reader_t *reader)
 {
     if (reader->replace.timer_set) {
         ngx_del_timer(&reader->replace);
@@ -1099,14 +1099,14 @@ ngx_http_mcp_reader_detach(ngx_http_mcp_reader_t *reader)
 
     reader->nrepeats = 0;
 
-    ngx_http_mcp_reader_leave(&reader->old);
-    ngx_http_mcp_reader_leave(&reader->next);
-    ngx_http_mcp_reader_leave(&reader->ureq);
+    ngx_http_mcp_reader_close_request(&reader->old);
+    ngx_http_mcp_reader_close_request(&reader->next);
+    ngx_http_mcp_reader_close_request(&reader->ureq);
 }
 
 
 static void
-ngx_http_mcp_reader_leave(ngx_http_mcp_upstream_request_t **slot)
+ngx_http_mcp_reader_close_request(ngx_http_mcp_upstream_request_t **slot)
 {
     ngx_http_mcp_upstream_request_t  *ureq;
 
@@ -1227,7 +1227,7 @@ ngx_http_mcp_reader_quit(ngx_mcp_zone_t *zone)
             reader = ngx_queue_data(q, ngx_http_mcp_reader_t, queue);
             q = ngx_queue_next(q);
 
-            if (!(reader->stays && reader->kind->wanted(reader))
+            if (!(reader->no_takeover && reader->kind->wanted(reader))
                 && !ngx_http_mcp_reader_drain(reader)
                 && !reader->takeover.timer_set)
             {
@@ -1295,8 +1295,8 @@ ngx_http_mcp_reader_end(ngx_http_mcp_reader_t *reader, ngx_uint_t how)
         } else if (how == NGX_HTTP_MCP_READER_DROPPED) {
 
             /*
-             * Another worker may just have found the lease, and wait for its
-             * stream.
+             * Another worker may need the stream since a moment ago, and wait
+             * for it: the lease is created again below.
              */
 
             wanted = (ngx_mcp_lease_drop(reader->upstream->zone,

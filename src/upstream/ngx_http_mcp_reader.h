@@ -5,21 +5,22 @@
 
 
 /*
- * A reader: one long-lived stream of an upstream, which one worker reads.
+ * A reader: one long-lived stream of events of an upstream, which one worker
+ * reads.
  *
  *     closed -> open -> read -> ended or failed -> back-off -> open
  *
  * Each attempt is an upstream request of its own
- * (ngx_http_mcp_upstream_request.h), which asks for the events after the last
+ * (ngx_http_mcp_upstream_request.h), which requests the events after the last
  * event id; the differences between upstreams are in their manners.  The user
- * of the reader gets the events, and learns of gaps, through a table of
+ * of the reader receives events, and is told of gaps, through a table of
  * handlers.
  *
  * A reader may depend on a lease in the zone: then the worker that holds the
- * lease has the reader, and another worker takes the lease over when that one
+ * lease has the reader, and another worker takes over the lease when this one
  * dies or quits.  Events are delivered under the lease, so that a takeover
- * neither loses an event nor delivers it twice.  A worker that quits reads on
- * until a worker of a newer configuration reads, but not for long.
+ * neither loses an event nor delivers it twice.  A worker that quits continues
+ * reading, for a limited time, until a worker of a newer configuration reads.
  *
  * A reader lives in a pool of its own, which is destroyed after ended().
  */
@@ -40,7 +41,7 @@ typedef struct ngx_http_mcp_reader_kind_s  ngx_http_mcp_reader_kind_t;
 /* how a reader ends */
 
 typedef enum {
-    NGX_HTTP_MCP_READER_RELEASED = 0,   /* another worker may read on */
+    NGX_HTTP_MCP_READER_RELEASED = 0,   /* another worker may take over */
     NGX_HTTP_MCP_READER_DROPPED,        /* nobody needs the stream any more */
     NGX_HTTP_MCP_READER_LOST            /* another worker has the lease */
 } ngx_http_mcp_reader_e;
@@ -70,9 +71,8 @@ struct ngx_http_mcp_reader_kind_s {
     ngx_str_t                 name;
 
     /*
-     * The lease with this key is free.  Returns a reader that the handler has
-     * made from pool, with upstream and audience set.  NULL: this worker does
-     * not claim the lease.
+     * The lease with this key is free.  Makes a reader from pool, with upstream
+     * and audience set.  NULL: this worker does not claim the lease.
      */
     ngx_http_mcp_reader_t  *(*create)(ngx_mcp_zone_t *zone, ngx_str_t *key,
                                 ngx_pool_t *pool);
@@ -92,7 +92,10 @@ struct ngx_http_mcp_reader_kind_s {
      */
     void                    (*tick)(ngx_http_mcp_reader_t *reader);
 
-    /* a newer worker takes over: this worker only reads from now on */
+    /*
+     * A newer worker is about to take over the lease: until then this worker
+     * only reads the stream.
+     */
     void                    (*replaced)(ngx_http_mcp_reader_t *reader);
 
     /*
@@ -106,9 +109,9 @@ struct ngx_http_mcp_reader_kind_s {
                                 ngx_http_mcp_upstream_request_t *ureq);
 
     /*
-     * Gives the resources whose updates are wanted, if the request that opens
-     * the stream names them (see ngx_http_mcp_reader_replace()): a raw array,
-     * from pool.  NGX_OK or NGX_ERROR.
+     * Sets *uris to the resources whose updates are wanted: a raw array, from
+     * pool.  Called if the request that opens the stream names them (see
+     * ngx_http_mcp_reader_replace()).  NGX_OK or NGX_ERROR.
      */
     ngx_int_t               (*filter)(ngx_http_mcp_reader_t *reader,
                                 ngx_pool_t *pool, ngx_str_t *uris);
@@ -120,21 +123,22 @@ struct ngx_http_mcp_reader_kind_s {
     void                    (*acknowledged)(ngx_http_mcp_reader_t *reader,
                                 ngx_str_t *uris);
 
-    /* the stream is about to be asked for, on the session with this serial */
+    /* the stream is about to be requested in the session with this serial */
     void                    (*before_open)(ngx_http_mcp_reader_t *reader,
                                 ngx_uint_t serial);
 
     /*
-     * The stream is open.  gap: events may have been lost between the stream
-     * before and this one.  This handler must not be NULL.
+     * The stream is open.  gap: events may have been lost between the previous
+     * stream and this one.  This handler must not be NULL.
      */
     void                    (*opened)(ngx_http_mcp_reader_t *reader,
                                 ngx_uint_t gap);
 
     /*
      * An event was received; if it is a message, ureq->x->scan has its
-     * members.  consume: the event has to be delivered under this lease; NULL:
-     * the reader has no lease.  This handler must not be NULL.
+     * members.  consume: has to be passed to the function that delivers the
+     * event, so that this happens under the lease; NULL: the reader has no
+     * lease.  This handler must not be NULL.
      */
     void                    (*event)(ngx_http_mcp_reader_t *reader,
                                 ngx_http_mcp_upstream_request_t *ureq,
@@ -200,26 +204,26 @@ struct ngx_http_mcp_reader_s {
                                                   last attempt, if it failed;
                                                   else 0 */
     unsigned                     up:1;         /* the stream is open */
-    unsigned                     resumed:1;    /* the stream goes on behind the
+    unsigned                     resumed:1;    /* the stream continues after the
                                                   last event id */
     unsigned                     replaced:1;   /* a newer worker takes over */
-    unsigned                     stays:1;      /* in: no other worker can take
-                                                  over, so a worker that quits
-                                                  reads on while the stream is
-                                                  wanted */
+    unsigned                     no_takeover:1;  /* in: no other worker can take
+                                                    over, so a worker that quits
+                                                    continues reading while the
+                                                    stream is wanted */
 
     /* private */
     ngx_queue_t                  queue;
     uint32_t                     hash;      /* hash of the key */
-    ngx_uint_t                   noted_serial;  /* serial that the lease's note
-                                                   has */
+    ngx_uint_t                   noted_serial;  /* serial in the note of the
+                                                   lease */
     ngx_http_mcp_backoff_t       backoff;
-    ngx_msec_t                   not_before;  /* the end of the pause that a
-                                                 Retry-After asked for; the
-                                                 next worker has it from the
-                                                 lease */
+    ngx_msec_t                   not_before;  /* end of the pause that a
+                                                 Retry-After asked for; also in
+                                                 the lease, for the next worker
+                                                 */
     ngx_uint_t                   conflicts; /* number of conflicts in a row */
-    ngx_msec_t                   since;     /* time at which the stream
+    ngx_msec_t                   up_since;  /* time at which the stream
                                                opened */
     ngx_event_t                  tick;
     ngx_event_t                  retry;
@@ -246,12 +250,12 @@ struct ngx_http_mcp_reader_s {
     unsigned                     received:1;   /* an event came on the stream */
     unsigned                     id_refused:1;  /* the upstream refused the last
                                                    event id */
-    unsigned                     conflict:1;   /* the last attempt failed, as
-                                                  the upstream session has
-                                                  another stream */
+    unsigned                     conflict:1;   /* the last attempt failed,
+                                                  because the upstream session
+                                                  has another stream */
     unsigned                     session_kept:1;  /* a new upstream session did
-                                                     not help, and no other one
-                                                     is made */
+                                                     not help, and attempts do
+                                                     not make another one */
 };
 
 
@@ -267,8 +271,8 @@ extern ngx_http_mcp_reader_kind_t  **ngx_http_mcp_reader_kinds;
 ngx_int_t ngx_http_mcp_reader_init_worker(ngx_mcp_zone_t *zone);
 
 /*
- * The lease with this key changed (handlers->lease; why: flags as
- * NGX_MCP_LEASE_FREE).
+ * The lease with this key changed (handlers->lease).  why: flags such as
+ * NGX_MCP_LEASE_FREE.
  */
 void ngx_http_mcp_reader_lease(ngx_mcp_zone_t *zone, ngx_str_t *key,
     ngx_uint_t why);
@@ -282,8 +286,8 @@ void ngx_http_mcp_reader_init(ngx_http_mcp_reader_t *reader);
 
 /*
  * Opens the stream in a later event, and again whenever it ends, until the
- * reader is closed or ended.  Returns the ms until then: not 0 if the upstream
- * refused the stream before, and has asked for a pause (Retry-After).
+ * reader is closed or ended.  Returns the time until the first attempt, ms: not
+ * 0 if the upstream has refused the stream and asked for a pause (Retry-After).
  */
 ngx_msec_t ngx_http_mcp_reader_open(ngx_http_mcp_reader_t *reader);
 
@@ -291,9 +295,9 @@ ngx_msec_t ngx_http_mcp_reader_open(ngx_http_mcp_reader_t *reader);
 void ngx_http_mcp_reader_reconnect(ngx_http_mcp_reader_t *reader);
 
 /*
- * The resources of filter() have changed: a new stream is opened with them,
- * and the present stream is closed some time after that.  A message that both
- * streams send is one event.
+ * To be called when the resources of filter() have changed: opens a new stream
+ * with them, and closes the present stream some time after that.  A message
+ * that both streams send is one event.
  */
 void ngx_http_mcp_reader_replace(ngx_http_mcp_reader_t *reader);
 
@@ -310,15 +314,15 @@ void ngx_http_mcp_reader_check_lease(ngx_http_mcp_reader_t *reader);
 void ngx_http_mcp_reader_end(ngx_http_mcp_reader_t *reader, ngx_uint_t how);
 
 /*
- * The worker quits gracefully: each reader ends, or reads on until another
+ * The worker quits gracefully: each reader ends, or continues until another
  * worker reads the stream.
  */
 void ngx_http_mcp_reader_quit(ngx_mcp_zone_t *zone);
 
 
 /*
- * The key of a lease is a JSON array: the name of the kind ("feed", "own") and
- * n strings or nulls.
+ * The key of a lease is a JSON array: the name of the kind ("feed", "own"),
+ * followed by n strings or nulls.
  *
  * Composes the key of a kind and n parts, of which some may be NULL, in a
  * static buffer, which the next call overwrites.  NGX_OK; NGX_DECLINED: the

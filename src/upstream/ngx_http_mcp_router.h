@@ -5,8 +5,8 @@
 
 
 /*
- * The router: the upstreams of an endpoint in configured order.  It tells
- * which of them a message is for.
+ * The router: the upstreams of an endpoint in configured order.  It finds the
+ * upstream for a message.
  */
 
 #ifndef _NGX_HTTP_MCP_ROUTER_H_INCLUDED_
@@ -33,7 +33,7 @@ typedef struct {
 
 /*
  * Whether there is only one upstream and it has no prefix: then all messages
- * are for it, without change.
+ * go to it unchanged.
  */
 #define ngx_http_mcp_router_plain(router)                                     \
     ((router)->n == 1 && (router)->upstreams[0].prefix.len == 0)
@@ -41,8 +41,8 @@ typedef struct {
 /*
  * Finds the upstream of the tool or prompt that clients know by this (decoded)
  * name.  NGX_OK: *local is its name at *upstream; NGX_AGAIN: the same, unless
- * the name was cut for clients (see ngx_mcp_name_local()); NGX_DECLINED: no
- * upstream has such a name.
+ * the name that clients know is a shortened one (see ngx_mcp_name_local());
+ * NGX_DECLINED: no upstream has such a name.
  */
 ngx_int_t ngx_http_mcp_router_name(ngx_http_mcp_router_t *router,
     ngx_str_t *name, ngx_http_mcp_upstream_t **upstream, ngx_str_t *local);

@@ -18,7 +18,7 @@ static void ngx_http_mcp_rpc_probed(ngx_http_mcp_probe_t *probe,
 static ngx_int_t ngx_http_mcp_rpc_capabilities(ngx_http_mcp_probe_t *probe);
 
 
-/* a plain HTTP handler: neither a handshake nor sessions */
+/* the manner of plain HTTP handlers, without a handshake or sessions */
 
 ngx_http_mcp_manner_t  ngx_http_mcp_rpc = {
     .protocol = NGX_HTTP_MCP_RPC,
@@ -32,7 +32,7 @@ ngx_http_mcp_manner_t  ngx_http_mcp_rpc = {
 };
 
 
-/* the lists of an rpc upstream, in the order in which it is probed for them */
+/* the lists of an rpc upstream, in the order in which they are probed */
 
 static struct {
     ngx_str_t   method;
@@ -98,7 +98,7 @@ ngx_http_mcp_rpc_probed(ngx_http_mcp_probe_t *probe,
 
     } else {
 
-        if (ngx_http_mcp_failure(probe->x, outcome, &probe->wrong, probe->pool,
+        if (ngx_http_mcp_failure(probe->x, outcome, &probe->fault, probe->pool,
                                  &failure)
             != NGX_OK)
         {

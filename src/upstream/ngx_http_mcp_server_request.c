@@ -14,12 +14,12 @@
 
 
 /*
- * Replies under way to the requests of one upstream have at most this part of
- * worker_connections; each takes two connections.
+ * At most one sixteenth of worker_connections replies to requests of one
+ * upstream are under way; each uses two connections.
  */
 #define NGX_HTTP_MCP_REPLIES_SHARE  16
 
-/* ms between two lines of the log about too many of them */
+/* ms between two lines of the log about too many replies */
 #define NGX_HTTP_MCP_REPLIES_INTERVAL  60000
 
 
@@ -28,7 +28,7 @@ static ngx_int_t ngx_http_mcp_server_request_open(ngx_mcp_zone_t *zone,
     ngx_mcp_server_request_t *request, ngx_str_t *id);
 static ngx_int_t ngx_http_mcp_server_request_check(ngx_mcp_zone_t *zone,
     ngx_mcp_caller_t *caller, ngx_uint_t method, ngx_str_t *text);
-static ngx_uint_t ngx_http_mcp_server_request_replies(
+static ngx_uint_t ngx_http_mcp_server_request_may_reply(
     ngx_http_mcp_upstream_request_t *ureq);
 static void ngx_http_mcp_server_request_replied(void *data);
 
@@ -62,7 +62,7 @@ ngx_http_mcp_server_request_declared(ngx_str_t *capabilities,
 
         } else if (url.len) {
 
-            /* a client with "url" has forms only if it also names "form" */
+            /* a client that declares "url" must declare "form", too */
 
             value = ngx_mcp_json_get(&value, "form");
         }
@@ -201,8 +201,8 @@ ngx_http_mcp_server_request_open(ngx_mcp_zone_t *zone,
 
 
 /*
- * NGX_OK if the caller's client declared the capability for this server
- * request, in initialize or, without a session, in its own request.
+ * NGX_OK: the client declared the capability for this server request, in
+ * initialize or, without a session, in its own request.
  */
 
 static ngx_int_t
@@ -294,13 +294,13 @@ ngx_http_mcp_server_request_from_client(ngx_mcp_zone_t *zone,
 void
 ngx_http_mcp_server_request_reply(ngx_http_mcp_upstream_request_t *ureq,
     ngx_http_mcp_audience_t *audience, ngx_str_t *id, ngx_int_t code,
-    const char *what)
+    const char *content)
 {
     ngx_str_t                 body, text, none;
     ngx_http_cleanup_t       *cln;
     ngx_http_mcp_exchange_t  *x;
 
-    if (!ngx_http_mcp_server_request_replies(ureq)) {
+    if (!ngx_http_mcp_server_request_may_reply(ureq)) {
         return;
     }
 
@@ -326,8 +326,8 @@ ngx_http_mcp_server_request_reply(ngx_http_mcp_upstream_request_t *ureq,
 
     ureq->upstream->worker->replies++;
 
-    text.data = (u_char *) what;
-    text.len = ngx_strlen(what);
+    text.data = (u_char *) content;
+    text.len = ngx_strlen(content);
 
     if (code == 0) {
         body = ngx_mcp_result_compose(x->r->pool, id, &text);
@@ -345,7 +345,7 @@ ngx_http_mcp_server_request_reply(ngx_http_mcp_upstream_request_t *ureq,
 /* returns whether one more reply may be sent to the upstream */
 
 static ngx_uint_t
-ngx_http_mcp_server_request_replies(ngx_http_mcp_upstream_request_t *ureq)
+ngx_http_mcp_server_request_may_reply(ngx_http_mcp_upstream_request_t *ureq)
 {
     ngx_uint_t                       max;
     ngx_http_mcp_upstream_worker_t  *w;
@@ -384,7 +384,7 @@ ngx_http_mcp_server_request_replied(void *data)
 
 
 void
-ngx_http_mcp_server_request_unsaid(ngx_http_mcp_upstream_request_t *ureq,
+ngx_http_mcp_server_request_fail(ngx_http_mcp_upstream_request_t *ureq,
     ngx_mcp_caller_t *caller, ngx_http_mcp_audience_t *audience, ngx_str_t *id)
 {
     u_char                    buf[NGX_MCP_SERVER_REQUEST_ID_LEN];

@@ -12,7 +12,8 @@
 #include "ngx_http_mcp_stored.h"
 
 
-#define NGX_HTTP_MCP_STORED_HANDED    3
+/* number of variables that subrequests inherit */
+#define NGX_HTTP_MCP_STORED_INHERITED  3
 
 /* kinds of variables; 0: the kind is not known yet */
 #define NGX_HTTP_MCP_STORED_COMPUTED  1
@@ -23,8 +24,8 @@ typedef struct {
     volatile ngx_cycle_t       *cycle;
     u_char                     *kinds;       /* of each variable:
                                                 NGX_HTTP_MCP_STORED_... */
-    ngx_uint_t                  nhanded;
-    ngx_uint_t                  handed[NGX_HTTP_MCP_STORED_HANDED];
+    ngx_uint_t                  ninherited;
+    ngx_uint_t                  inherited[NGX_HTTP_MCP_STORED_INHERITED];
 } ngx_http_mcp_stored_known_t;
 
 
@@ -34,15 +35,19 @@ static ngx_http_mcp_stored_known_t *ngx_http_mcp_stored_known(
     ngx_http_request_t *r);
 
 
-/* variables with values that differ between a request and its subrequests */
+/*
+ * Variables that a subrequest inherits, because nginx would compute other
+ * values there.
+ */
 
-static ngx_str_t  ngx_http_mcp_stored_handed[NGX_HTTP_MCP_STORED_HANDED] = {
+static ngx_str_t
+    ngx_http_mcp_stored_inherited[NGX_HTTP_MCP_STORED_INHERITED] = {
     ngx_string("request_id"),
     ngx_string("realip_remote_addr"),
     ngx_string("realip_remote_port")
 };
 
-/* the stored variables of the configuration that this worker uses */
+/* the kinds of the variables of the current configuration */
 
 static ngx_http_mcp_stored_known_t  ngx_http_mcp_stored_cycle;
 
@@ -73,7 +78,7 @@ ngx_http_mcp_stored_variables(ngx_http_request_t *r)
 
     kinds = known->kinds;
 
-    /* nginx must not warn of a variable that is set later, or nowhere */
+    /* nginx must not log warnings about variables that are not set yet */
 
     log = r->connection->log;
     level = log->log_level;
@@ -128,8 +133,8 @@ ngx_http_mcp_stored_variables(ngx_http_request_t *r)
 
 
 /*
- * Whether the variable's value, if it is computed now, depends on no other
- * variable.  probe: memory for all variables, in which this one is computed.
+ * Whether the variable can be computed now without evaluating any other
+ * variable.  probe: memory for all variables; probe[index] gets the value.
  */
 
 static ngx_uint_t
@@ -175,30 +180,30 @@ ngx_http_mcp_is_stored(ngx_http_request_t *r, ngx_uint_t index,
 
 
 ngx_http_variable_value_t *
-ngx_http_mcp_handed_variables(ngx_http_request_t *r)
+ngx_http_mcp_subrequest_variables(ngx_http_request_t *r)
 {
     ngx_uint_t                    i, n;
-    ngx_http_variable_value_t    *handed, *value;
+    ngx_http_variable_value_t    *inherited, *value;
     ngx_http_mcp_stored_known_t  *known;
 
-    handed = ngx_http_mcp_stored_variables(r);
-    if (handed == NULL) {
+    inherited = ngx_http_mcp_stored_variables(r);
+    if (inherited == NULL) {
         return NULL;
     }
 
     known = ngx_http_mcp_stored_known(r);
 
-    for (i = 0; i < known->nhanded; i++) {
-        n = known->handed[i];
+    for (i = 0; i < known->ninherited; i++) {
+        n = known->inherited[i];
 
         value = ngx_http_get_indexed_variable(r, n);
 
         if (value && value->valid) {
-            handed[n] = *value;
+            inherited[n] = *value;
         }
     }
 
-    return handed;
+    return inherited;
 }
 
 
@@ -232,14 +237,14 @@ ngx_http_mcp_stored_known(ngx_http_request_t *r)
     }
 
     known->cycle = ngx_cycle;
-    known->nhanded = 0;
+    known->ninherited = 0;
 
     v = cmcf->variables.elts;
 
     for (i = 0; i < cmcf->variables.nelts; i++) {
-        for (n = 0; n < NGX_HTTP_MCP_STORED_HANDED; n++) {
-            if (ngx_mcp_equal(&v[i].name, &ngx_http_mcp_stored_handed[n])) {
-                known->handed[known->nhanded++] = i;
+        for (n = 0; n < NGX_HTTP_MCP_STORED_INHERITED; n++) {
+            if (ngx_mcp_equal(&v[i].name, &ngx_http_mcp_stored_inherited[n])) {
+                known->inherited[known->ninherited++] = i;
             }
         }
     }

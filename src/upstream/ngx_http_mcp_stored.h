@@ -5,9 +5,9 @@
 
 
 /*
- * Variables that a directive or a match has stored in a request ("set",
- * "auth_request_set", names in regular expressions), and that nginx cannot
- * compute again.
+ * Stored variables: those to which a directive ("set", "auth_request_set") or
+ * a named capture of a regular expression has given a value in a request.
+ * nginx cannot compute their values again.
  */
 
 #ifndef _NGX_HTTP_MCP_STORED_H_INCLUDED_
@@ -19,7 +19,7 @@
 #include <ngx_http.h>
 
 
-/* the matches of which $1 and the like are made */
+/* the captures of a regular expression, from which nginx makes $1 etc. */
 
 typedef struct {
 #if (NGX_PCRE)
@@ -32,23 +32,24 @@ typedef struct {
 
 
 /*
- * Makes an array for all variables, from the pool of r, in which only the
- * stored ones have values.  NULL: no memory.
+ * Makes an array to be used as r->variables, from the pool of r, in which only
+ * the stored variables have values.  NULL: no memory.
  */
 ngx_http_variable_value_t *ngx_http_mcp_stored_variables(
     ngx_http_request_t *r);
 
 /*
- * Such an array for a subrequest of r.  It also has variables of r that would
- * get other values in a subrequest, such as $request_id.
+ * Makes such an array for a subrequest of r.  It also has the values of those
+ * variables of r for which nginx would compute other values in a subrequest,
+ * such as $request_id.
  */
-ngx_http_variable_value_t *ngx_http_mcp_handed_variables(
+ngx_http_variable_value_t *ngx_http_mcp_subrequest_variables(
     ngx_http_request_t *r);
 
 /*
- * A "map" with a regular expression changes $1 of a request, also of one whose
- * location has captured it.  ..._save() is called before variables are
- * computed, and ..._restore() afterwards.
+ * Save and restore the captures of a request.  To be called before and after
+ * variables are computed, because a "map" with a regular expression changes $1
+ * of the request, even if the location captured it.
  */
 void ngx_http_mcp_captures_save(ngx_http_request_t *r,
     ngx_http_mcp_captures_t *saved);

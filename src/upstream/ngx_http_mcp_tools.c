@@ -15,7 +15,7 @@
 #define NGX_HTTP_MCP_TOOLS_TENANTS  64
 #define NGX_HTTP_MCP_TOOLS_MAX      10000
 
-/* ms; an older list is read again if a called tool is not in it */
+/* ms; if a called tool is not in an older list, the list is read again */
 #define NGX_HTTP_MCP_TOOLS_AGE      10000
 
 
@@ -27,13 +27,15 @@ typedef struct {
 
 
 struct ngx_http_mcp_tools_s {
-    ngx_queue_t               queue;        /* link in worker->tools, of which
-                                               the record used last is the first
+    ngx_queue_t               queue;        /* link in worker->tools, which
+                                               begins with the record used last
                                                */
     ngx_pool_t               *pool;
     ngx_str_t                 tenant;
-    ngx_msec_t                made;
-    ngx_uint_t                cut;          /* the list has more tools */
+    ngx_msec_t                made;         /* time at which the list was read
+                                               */
+    ngx_uint_t                cut;          /* the list has more tools than the
+                                               record */
     ngx_array_t               array;        /* ngx_http_mcp_tool_t, in the
                                                order of their names' hashes */
 };

@@ -5,11 +5,11 @@
 
 
 /*
- * A worker's record of the tools of an upstream, of which it keeps those with
- * arguments that have to be repeated in headers ("x-mcp-header").  The record
- * is read from the upstream's list of tools.  Each tenant has one, because the
- * upstream's location may lead each tenant to another server; records of the
- * tenants that were used last are kept.
+ * A worker's record of the tools of an upstream, read from the upstream's list.
+ * It has the names of all tools, and the entries of those with arguments that
+ * have to be repeated in headers ("x-mcp-header").  Each tenant has a record,
+ * because the upstream's location may lead each tenant to another server; the
+ * records that were used last are kept.
  */
 
 #ifndef _NGX_HTTP_MCP_TOOLS_H_INCLUDED_
@@ -19,7 +19,7 @@
 #include "ngx_http_mcp_upstream.h"
 
 
-/* the most pages of a list that are read */
+/* pages of a list that are read, at most */
 #define NGX_HTTP_MCP_TOOLS_PAGES  64
 
 typedef struct ngx_http_mcp_tools_s  ngx_http_mcp_tools_t;
@@ -39,8 +39,8 @@ ngx_int_t ngx_http_mcp_tools_get(ngx_http_mcp_upstream_t *u,
  * NGX_DECLINED: the result has no list; NGX_ERROR: too many tools, or no
  * memory.  At the end keep() hands the record over to the worker, in place of
  * the old one, or free() frees it.  A record that is not whole does not replace
- * another one; the list is not read again at once.  more: the list has further
- * pages; that the list is cut is logged, unless the old record was cut, too.
+ * an old one, but delays the next reading of the list.  more: the list has
+ * pages that were not read (logged, unless the old record had the same fault).
  */
 ngx_http_mcp_tools_t *ngx_http_mcp_tools_create(ngx_str_t *tenant);
 ngx_int_t ngx_http_mcp_tools_add(ngx_http_mcp_tools_t *tools,

@@ -172,7 +172,7 @@ ngx_http_mcp_upstream_tenant(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant)
         }
     }
 
-    oldest->what = NGX_MCP_PROFILE_UNKNOWN;
+    oldest->kind = NGX_MCP_PROFILE_UNKNOWN;
     oldest->health.away = 0;
     oldest->health.silent = 0;
     oldest->used = ++w->used;
@@ -312,10 +312,10 @@ ngx_http_mcp_upstream_in_session(ngx_http_mcp_exchange_t *x, ngx_str_t *id,
 
 
 /*
- * The URI is computed twice.  The first time, variables have plain values, so
- * that a "map" looks up a plain value and no encoded value is cached.  The
- * second time, these values are used again, and variables of the scope that
- * stand in the URI itself are percent-encoded.
+ * Computes the URI twice.  The first time, variables of the scope have plain
+ * values, so that a "map" looks up a plain value.  The second time, the values
+ * of all other variables are used again, and variables of the scope that are
+ * part of the URI itself are percent-encoded.
  */
 
 static ngx_int_t
@@ -323,23 +323,23 @@ ngx_http_mcp_upstream_uri(ngx_http_request_t *r, ngx_http_complex_value_t *cv,
     ngx_http_mcp_scope_t *scope, ngx_str_t *uri)
 {
     ngx_int_t                   rc;
-    ngx_http_variable_value_t  *room;
+    ngx_http_variable_value_t  *buffer;
 
     if (cv->lengths == NULL) {
         *uri = cv->value;
         return NGX_OK;
     }
 
-    room = NULL;
+    buffer = NULL;
 
     ngx_http_mcp_set_scope(r, scope, 0);
 
-    rc = ngx_http_mcp_uncached_value(r, cv, &room, "mcp_upstream", uri);
+    rc = ngx_http_mcp_uncached_value(r, cv, &buffer, "mcp_upstream", uri);
 
     if (rc == NGX_OK) {
         ngx_http_mcp_set_scope(r, scope, 1);
 
-        rc = ngx_http_mcp_value_from(r, cv, room, "mcp_upstream", uri);
+        rc = ngx_http_mcp_value_from(r, cv, buffer, "mcp_upstream", uri);
     }
 
     ngx_http_mcp_set_scope(r, NULL, 0);
@@ -349,15 +349,15 @@ ngx_http_mcp_upstream_uri(ngx_http_request_t *r, ngx_http_complex_value_t *cv,
 
 
 /*
- * A value that an earlier phase has cached, for example a "map" over a claim
- * that a limit looked at before the token was verified, must not decide here.
- * So the value is computed with no other variables than those that are stored
- * ("set", "auth_request_set"), because nginx cannot compute these again.
+ * A value that an earlier phase has cached may be wrong, for example that of a
+ * "map" over a claim, which limit_req evaluated before the token was verified.
+ * So only the stored variables ("set", "auth_request_set") keep their values,
+ * because nginx cannot compute these again.
  */
 
 ngx_int_t
 ngx_http_mcp_uncached_value(ngx_http_request_t *r, ngx_http_complex_value_t *cv,
-    ngx_http_variable_value_t **room, const char *directive, ngx_str_t *value)
+    ngx_http_variable_value_t **buffer, const char *directive, ngx_str_t *value)
 {
     size_t                      size;
     ngx_uint_t                  n;
@@ -374,7 +374,7 @@ ngx_http_mcp_uncached_value(ngx_http_request_t *r, ngx_http_complex_value_t *cv,
     n = cmcf->variables.nelts;
     size = n * sizeof(ngx_http_variable_value_t);
 
-    if (*room == NULL) {
+    if (*buffer == NULL) {
         stored = ngx_http_mcp_stored_variables(r);
         fresh = ngx_palloc(r->pool, 2 * size);
 
@@ -384,10 +384,10 @@ ngx_http_mcp_uncached_value(ngx_http_request_t *r, ngx_http_complex_value_t *cv,
 
         ngx_memcpy(fresh + n, stored, size);
 
-        *room = fresh;
+        *buffer = fresh;
     }
 
-    fresh = *room;
+    fresh = *buffer;
 
     ngx_memcpy(fresh, fresh + n, size);
 
@@ -396,10 +396,12 @@ ngx_http_mcp_uncached_value(ngx_http_request_t *r, ngx_http_complex_value_t *cv,
 
 
 /*
- * If a regular expression of a "map" fails, nginx only logs an alert and takes
- * the default, which may allow what the "map" would deny.  So the value is not
- * used if nginx has logged an alert.  A variable may keep a pointer to the log,
- * so the log itself is changed, and its copy writes the lines.
+ * Computes the value with these variables.  If a regular expression of a "map"
+ * fails, nginx only logs an alert and uses the default of the "map", which may
+ * allow a request that the "map" would deny.  So the result is an error if
+ * nginx logs an alert; a writer of the log detects this.  A variable may keep a
+ * pointer to the log, so the log itself is changed, and its copy writes the
+ * lines.
  */
 
 static ngx_int_t
@@ -420,7 +422,7 @@ ngx_http_mcp_value_from(ngx_http_request_t *r, ngx_http_complex_value_t *cv,
     copy = *log;
     failed = 0;
 
-    /* nginx must not warn of a variable whose value is not known yet */
+    /* nginx must not log warnings about variables that are not set yet */
 
     level = ngx_min(log->log_level, NGX_LOG_ERR);
 
@@ -579,7 +581,7 @@ ngx_http_mcp_upstream_body(ngx_http_mcp_exchange_t *x, ngx_str_t *text)
         return NGX_ERROR;
     }
 
-    /* nginx begins at b->start when it sends the body to a next server */
+    /* nginx sends from b->start when it tries the next server */
 
     b->start = text->data;
     b->pos = text->data;

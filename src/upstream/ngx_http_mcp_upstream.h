@@ -27,7 +27,7 @@
 /* the configured kind of an upstream */
 
 typedef enum {
-    NGX_HTTP_MCP_AUTO = 0,      /* a probe finds out the kind */
+    NGX_HTTP_MCP_AUTO = 0,      /* a probe detects the kind */
     NGX_HTTP_MCP_RPC,
     NGX_HTTP_MCP_LEGACY,
     NGX_HTTP_MCP_MODERN,
@@ -37,23 +37,24 @@ typedef enum {
 
 /*
  * A worker's own record of an upstream.  The upstream's location may lead each
- * tenant to another server, so the record has places for the tenants whose
- * requests came last.
+ * tenant to another server, so the record has places for the tenants that sent
+ * requests last.
  */
 
 #define NGX_HTTP_MCP_UPSTREAM_TENANTS  16
 #define NGX_HTTP_MCP_UPSTREAM_TENANT   128
 
 typedef struct {
-    ngx_uint_t                        away;     /* the upstream did not answer
-                                                   the last request */
-    ngx_msec_t                        silent;   /* time at which a request had
-                                                   waited in vain for an answer
-                                                   of the upstream; or 0 */
+    ngx_uint_t                        away;     /* the upstream could not be
+                                                   reached, or its last probe
+                                                   failed */
+    ngx_msec_t                        silent;   /* time at which a request gave
+                                                   up waiting for an answer of
+                                                   the upstream; or 0 */
 } ngx_http_mcp_health_t;
 
 typedef struct {
-    ngx_uint_t                        what;     /* kind of the upstream:
+    ngx_uint_t                        kind;     /* kind of the upstream:
                                                    ngx_mcp_profile_e */
     ngx_http_mcp_health_t             health;
     ngx_uint_t                        used;     /* worker->used at the last use
@@ -72,13 +73,13 @@ typedef struct {
                                                       said that the upstream
                                                       refused a client's
                                                       initialize; or 0 */
-    ngx_msec_t                        left_out;    /* time at which the log
+    ngx_msec_t                        left_out_logged;  /* time at which the log
                                                       said that a client was
                                                       answered without the
                                                       upstream; or 0 */
-    ngx_uint_t                        replies;     /* replies to requests of
-                                                      the upstream that are
-                                                      under way */
+    ngx_uint_t                        replies;     /* number of replies to
+                                                      requests of the upstream
+                                                      that are under way */
     ngx_msec_t                        replies_logged;  /* time at which the log
                                                       said that they are too
                                                       many; or 0 */
@@ -87,8 +88,8 @@ typedef struct {
                                                          one session of an
                                                          update */
     ngx_msec_t                        stream_late; /* time at which a request
-                                                      had waited in vain for a
-                                                      GET stream; or 0 */
+                                                      gave up waiting for a GET
+                                                      stream; or 0 */
     ngx_queue_t                       tools;       /* records of tenants
                                                       (ngx_http_mcp_tools.h) */
     ngx_uint_t                        ntools;      /* number of records in
@@ -111,10 +112,9 @@ struct ngx_http_mcp_upstream_s {
                                                    "__"; empty: names are not
                                                    changed */
     ngx_flag_t                        bare;     /* prefix=none */
-    ngx_flag_t                        listen;
-    ngx_flag_t                        probe;    /* the module may probe the
-                                                   upstream; else only clients
-                                                   send requests */
+    ngx_flag_t                        listen;   /* listen= */
+    ngx_flag_t                        probe;    /* probe=; off: the module sends
+                                                   only requests of clients */
 
     uint32_t                          hash;     /* hash of the name; not 0 */
     ngx_mcp_zone_t                   *zone;
@@ -131,14 +131,14 @@ struct ngx_http_mcp_upstream_s {
                                                    in all, ms; 0: any */
     size_t                            limit;    /* mcp_message_limit */
 
-    ngx_uint_t                        listless; /* an upstream of kind rpc may
-                                                   have no list */
+    ngx_uint_t                        listless; /* an upstream of kind rpc need
+                                                   not have any list */
 
     ngx_http_mcp_upstream_worker_t   *worker;   /* each worker's own record */
 };
 
 
-/* the clients for whom a background request is made */
+/* the clients on whose behalf a background request is made */
 
 typedef struct {
     ngx_str_t                         tenant;
@@ -155,8 +155,8 @@ typedef ngx_http_request_t *(*ngx_http_mcp_background_pt)(
     ngx_http_conf_ctx_t *conf, ngx_http_mcp_audience_t *audience);
 
 /*
- * Lets $mcp_method, $mcp_name and $mcp_request_id of the request have the
- * values of this scope, or, if scope is NULL, those of the request itself.
+ * Sets the values of $mcp_method, $mcp_name and $mcp_request_id in the request
+ * to those of this scope, or, if scope is NULL, to those of the request itself.
  * encoded: the values are percent-encoded for a URI.
  */
 typedef void (*ngx_http_mcp_scope_pt)(ngx_http_request_t *r,
@@ -167,34 +167,31 @@ extern ngx_http_mcp_background_pt  ngx_http_mcp_background_make;
 extern ngx_http_mcp_scope_pt       ngx_http_mcp_set_scope;
 
 /*
- * Computes a complex value from variables that are computed again, and from
- * those that are stored in r (ngx_http_mcp_stored.h).  *room: memory of r->pool
- * for the variables, to be used again for other values of r, or NULL before the
- * first one, at which the stored variables are taken; after the call *room
- * begins with the variables of which the value was made.  NGX_OK or NGX_ERROR;
- * the log says that the value of the directive could not be evaluated.
+ * Computes a complex value.  Of the variables that r has cached, only stored
+ * ones (ngx_http_mcp_stored.h) are used; the others are computed again.
+ * *buffer: NULL at the first call for r, which allocates it from r->pool and
+ * copies the stored variables; later calls use it again.  After a call it
+ * begins with the variables from which the value was made.  NGX_OK or NGX_ERROR
+ * (logged, with the name of the directive).
  */
 ngx_int_t ngx_http_mcp_uncached_value(ngx_http_request_t *r,
-    ngx_http_complex_value_t *cv, ngx_http_variable_value_t **room,
+    ngx_http_complex_value_t *cv, ngx_http_variable_value_t **buffer,
     const char *directive, ngx_str_t *value);
 
 /*
  * Writes to dst (36 bytes) the value of $mcp_session_id for the shared
- * upstream session of an audience.  The value is the same each time, so that
- * its hash leads to the same server again.
+ * upstream session of an audience.  The value is always the same, so that a
+ * hash of it leads to the same server each time.
  */
 void ngx_http_mcp_stable_id(ngx_http_mcp_upstream_t *u, ngx_str_t *tenant,
     ngx_str_t *list_key, u_char *dst);
 
-/*
- * ms; the longest time of an initialize that the module sends to an upstream,
- * unless mcp_upstream_timeout is less
- */
+/* ms; limit of the time of an initialize, besides mcp_upstream_timeout */
 #define NGX_HTTP_MCP_INITIALIZE_TIME  30000
 
 /*
- * The params of the module's own initialize, from pool.  capabilities: a raw
- * object to be declared, or empty.  data NULL: no memory.
+ * Makes the params of the module's own initialize, from pool.  capabilities: a
+ * raw object to be declared, or empty.  data NULL: no memory.
  */
 ngx_str_t ngx_http_mcp_own_initialize(ngx_pool_t *pool,
     ngx_str_t *capabilities);
@@ -203,12 +200,12 @@ ngx_str_t ngx_http_mcp_own_initialize(ngx_pool_t *pool,
 extern ngx_str_t  ngx_http_mcp_own_id;
 
 /*
- * Makes a raw id for the module's own request in an upstream session, in which
- * no id may come twice, from pool.  NGX_OK or NGX_ERROR.
+ * Makes a unique raw id for the module's own request in an upstream session,
+ * from pool.  NGX_OK or NGX_ERROR.
  */
 ngx_int_t ngx_http_mcp_own_id_make(ngx_pool_t *pool, ngx_str_t *id);
 
-/* says to clients why no request was sent, if scope->dots is set */
+/* the reason for clients why no request was sent, if scope->dots is set */
 #define NGX_HTTP_MCP_DOTS                                                     \
     "a method, name, tenant or other value of a request must not make a dot " \
     "segment (\".\" or \"..\") of the upstream's URI"
@@ -223,27 +220,27 @@ ngx_http_mcp_exchange_t *ngx_http_mcp_upstream_exchange(ngx_http_request_t *r,
 
 /*
  * Sets the headers of a message in a legacy upstream session.  id: the id of
- * the session, which has to live as long as x->r, or empty if the session has
- * none.
+ * the session, which has to live as long as x->r; empty if the session has no
+ * id.
  */
 void ngx_http_mcp_upstream_in_session(ngx_http_mcp_exchange_t *x,
     ngx_str_t *id, ngx_uint_t revision);
 
 /*
  * Makes a background request (ngx_http_mcp_background.h) for an upstream or
- * feed of the endpoint with this configuration.  Endpoint variables have the
- * audience's values.  headers: of a client, which are copied, or NULL.  NULL:
- * no memory or no connection (logged).
+ * feed of the endpoint with this configuration.  Variables of the endpoint have
+ * the audience's values.  headers: headers of a client, which are copied, or
+ * NULL.  NULL: no memory or no connection (logged).
  */
 ngx_http_request_t *ngx_http_mcp_background_open(ngx_http_conf_ctx_t *conf,
     ngx_http_mcp_audience_t *audience, ngx_http_headers_in_t *headers);
 
 /*
  * Makes a background request and an exchange on it, for a message of the
- * module's own that *from describes (copied).  Unless the caller sets other
- * handlers, the response is ignored and the request is closed at the end.
- * NULL: no memory or no connection, or, if from->dots is set, the URI has a dot
- * segment (logged).
+ * module's own.  from: method and request id of the message (copied).  Unless
+ * the caller sets other handlers, the response is ignored and the request is
+ * closed at the end.  NULL: no memory or no connection, or, if from->dots is
+ * set, the URI has a dot segment (logged).
  */
 ngx_http_mcp_exchange_t *ngx_http_mcp_background_exchange(
     ngx_http_mcp_upstream_t *u, ngx_http_mcp_audience_t *audience,
@@ -264,26 +261,26 @@ ngx_http_mcp_exchange_t *ngx_http_mcp_background_session(
 ngx_int_t ngx_http_mcp_background_send(ngx_http_mcp_exchange_t *x,
     ngx_str_t *text);
 
-/* makes *to a copy of *from in pool; NGX_OK or NGX_ERROR */
+/* copies *from to *to, with memory of pool; NGX_OK or NGX_ERROR */
 ngx_int_t ngx_http_mcp_string_copy(ngx_pool_t *pool, ngx_str_t *to,
     ngx_str_t *from);
 
-/* makes text, which is not copied, the body of x; NGX_OK or NGX_ERROR */
+/* sets the body of x to text, which is not copied; NGX_OK or NGX_ERROR */
 ngx_int_t ngx_http_mcp_upstream_body(ngx_http_mcp_exchange_t *x,
     ngx_str_t *text);
 
 /*
- * The tenant's place in the worker's record.  A tenant without a place gets the
- * one that was not used for the longest time; then its kind is not known, and
- * the upstream counts as one that answers.  NULL: the tenant's name is too
- * long.
+ * Returns the tenant's place in the worker's record.  A tenant without a place
+ * gets the least recently used one, which is reset: the upstream's kind is not
+ * known, and the upstream counts as one that answers.  NULL: the tenant's name
+ * is too long.
  */
 ngx_http_mcp_upstream_tenant_t *ngx_http_mcp_upstream_tenant(
     ngx_http_mcp_upstream_t *u, ngx_str_t *tenant);
 
 /*
- * The health of the upstream for this tenant, as far as this worker knows.  The
- * structure may be overwritten when the next tenant is looked up.
+ * Returns the health of the upstream for this tenant, as far as this worker
+ * knows.  The look-up of another tenant may overwrite the structure.
  */
 ngx_http_mcp_health_t *ngx_http_mcp_upstream_health(
     ngx_http_mcp_upstream_t *u, ngx_str_t *tenant);
@@ -303,9 +300,9 @@ void ngx_http_mcp_upstream_set_health(ngx_http_mcp_upstream_t *u,
     ngx_http_mcp_upstream_set_health(u, tenant, 0, 0)
 
 /*
- * Whether the log may say at level error that the upstream refused a client's
- * initialize.  1: it may, and the function notes the time; 0: the log has said
- * so shortly before.
+ * Limits how often the log says at level "error" that the upstream refused a
+ * client's initialize.  Returns 1 if it may say so, and notes the time; 0: it
+ * has said so shortly before.
  */
 ngx_uint_t ngx_http_mcp_upstream_log_refusal(ngx_http_mcp_upstream_t *u);
 

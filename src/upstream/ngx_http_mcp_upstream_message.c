@@ -17,7 +17,7 @@
 
 
 /*
- * Equal updates of a resource for a session, which are held back for
+ * Equal updates of a resource for a session, which are deferred for
  * NGX_MCP_INTEREST_PAIR ms.
  */
 
@@ -26,11 +26,11 @@ typedef struct {
     ngx_pool_t               *pool;
     ngx_http_mcp_upstream_t  *upstream;
     ngx_mcp_ref_t             session;
-    ngx_str_t                 id;
+    ngx_str_t                 id;           /* id of the session */
     ngx_str_t                 tenant;
     ngx_str_t                 uri;
     ngx_str_t                 text;
-    ngx_uint_t                count;
+    ngx_uint_t                count;        /* number of equal updates */
     uint64_t                  stamp;        /* of the subscription */
     ngx_event_t               timer;
 } ngx_http_mcp_update_t;
@@ -170,7 +170,7 @@ ngx_http_mcp_upstream_message_duplicate(ngx_http_mcp_upstream_request_t *ureq,
 
     if (change) {
 
-        /* the shared upstream session, if there is one, gets the change, too */
+        /* the shared upstream session, if there is one, is notified, too */
 
         if (ngx_mcp_list_signal_session(u->zone, caller->session, &u->name,
                                         change->kinds, !u->listen))
@@ -225,9 +225,9 @@ ngx_http_mcp_upstream_message_record(ngx_http_mcp_upstream_request_t *ureq,
 
 
 /*
- * If it is not known yet whether the shared upstream session receives the
- * update, the update is kept until this is known, and then sent to the session
- * or dropped.  Equal updates are joined meanwhile.
+ * If it is not known yet whether the shared upstream session receives the same
+ * update, the update is deferred until this is known, and then sent to the
+ * session or dropped.  Equal updates are joined until then.
  */
 
 static ngx_uint_t
@@ -248,7 +248,7 @@ ngx_http_mcp_update_duplicate(ngx_http_mcp_upstream_request_t *ureq,
 
     uri = ngx_http_mcp_upstream_message_uri(ureq, text, pool);
 
-    /* a worker that quits does not hold the update back */
+    /* a worker that quits does not defer the update */
 
     stamp = 0;
 
@@ -271,9 +271,9 @@ ngx_http_mcp_update_duplicate(ngx_http_mcp_upstream_request_t *ureq,
 
 
 /*
- * Keeps an update for some time.  NGX_AGAIN: it is kept in this pool; NGX_OK:
- * it was joined to an equal one, and the caller destroys the pool; NGX_ERROR:
- * no memory.
+ * Defers an update.  NGX_AGAIN: the update is stored in this pool; NGX_OK: it
+ * was joined to an equal one; NGX_ERROR: no memory.  In the latter two cases
+ * the caller destroys the pool.
  */
 
 static ngx_int_t

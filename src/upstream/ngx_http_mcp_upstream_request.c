@@ -12,6 +12,7 @@
 #include "ngx_http_mcp_upstream_message.h"
 
 
+/* times that the stream of one request is resumed, at most */
 #define NGX_HTTP_MCP_RESUMES         16
 
 /*
@@ -22,7 +23,7 @@
 #define NGX_HTTP_MCP_RESUME_MAX             30000
 #define NGX_HTTP_MCP_UPSTREAM_REQUEST_WAIT  3600000
 
-/* ms; time that a closed request gives an exchange that may make a session */
+/* ms; longest wait of a closed request for the answer to its initialize */
 #define NGX_HTTP_MCP_UPSTREAM_REQUEST_CLOSE  3000
 
 
@@ -34,9 +35,7 @@ typedef enum {
 } ngx_http_mcp_upstream_request_step_e;
 
 
-/*
- * Whether the exchange sends the message or opens a stream: not a resumption.
- */
+/* whether the exchange sends the message or opens a stream, not resumes one */
 
 #define ngx_http_mcp_upstream_request_sends(ureq)                             \
     ((ureq)->step == ngx_http_mcp_upstream_request_send || (ureq)->get_stream)
@@ -48,7 +47,7 @@ static ngx_int_t ngx_http_mcp_upstream_request_try(
     ngx_http_mcp_upstream_request_t *ureq);
 static ngx_int_t ngx_http_mcp_upstream_request_get_profile(
     ngx_http_mcp_upstream_request_t *ureq);
-static void ngx_http_mcp_upstream_request_ready(void *data);
+static void ngx_http_mcp_upstream_request_continue(void *data);
 static void ngx_http_mcp_upstream_request_timeout(void *data);
 static ngx_int_t ngx_http_mcp_upstream_request_exchange(
     ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *body);
@@ -195,7 +194,7 @@ ngx_http_mcp_upstream_request_start(ngx_http_mcp_upstream_request_t *ureq)
     ureq->event.log = ureq->r->connection->log;
     ureq->event.cancelable = ngx_http_mcp_is_background(ureq->r);
 
-    ureq->waiter.ready = ngx_http_mcp_upstream_request_ready;
+    ureq->waiter.ready = ngx_http_mcp_upstream_request_continue;
     ureq->waiter.late = ngx_http_mcp_upstream_request_timeout;
     ureq->waiter.data = ureq;
     ureq->waiter.cancelable = ureq->event.cancelable;
@@ -363,8 +362,6 @@ ngx_http_mcp_upstream_request_absent(ngx_http_mcp_upstream_request_t *ureq,
 }
 
 
-/* waits for what another request, maybe of another worker, does */
-
 void
 ngx_http_mcp_upstream_request_wait(ngx_http_mcp_upstream_request_t *ureq,
     ngx_uint_t kind, uint32_t hash)
@@ -419,12 +416,12 @@ ngx_http_mcp_upstream_request_wake(ngx_http_mcp_upstream_request_t *ureq)
         ngx_del_timer(&ureq->event);
     }
 
-    ngx_http_mcp_upstream_request_ready(ureq);
+    ngx_http_mcp_upstream_request_continue(ureq);
 }
 
 
 static void
-ngx_http_mcp_upstream_request_ready(void *data)
+ngx_http_mcp_upstream_request_continue(void *data)
 {
     ngx_http_mcp_upstream_request_t *ureq = data;
 
@@ -485,7 +482,7 @@ ngx_http_mcp_upstream_request_answered(ngx_http_mcp_upstream_request_t *ureq)
 }
 
 
-/* sends the message, or asks for a stream if body is NULL */
+/* sends the message, or, if body is NULL, requests a stream */
 
 static ngx_int_t
 ngx_http_mcp_upstream_request_exchange(ngx_http_mcp_upstream_request_t *ureq,
@@ -548,8 +545,9 @@ ngx_http_mcp_upstream_request_exchange(ngx_http_mcp_upstream_request_t *ureq,
 
 
 /*
- * Asks the upstream whether it has lost the session: the status with which it
- * answered GET may only say that it has no streams.  NGX_OK or NGX_ERROR.
+ * The status of the answer to GET may mean a lost session, or only that the
+ * upstream has no streams.  Sends a ping in the session to find out which.
+ * NGX_OK or NGX_ERROR.
  */
 
 static ngx_int_t
@@ -659,8 +657,8 @@ ngx_http_mcp_upstream_request_message(ngx_http_mcp_exchange_t *x,
         ureq->examined = 1;
 
         /*
-         * The first message may be an error of the transport, not of the
-         * method.
+         * The first message may be an error of the transport about the session
+         * or the revision.
          */
 
         ureq->newer = ureq->upstream->protocol == NGX_HTTP_MCP_AUTO
@@ -694,7 +692,7 @@ ngx_http_mcp_upstream_request_message(ngx_http_mcp_exchange_t *x,
 }
 
 
-/* returns what the status says of the upstream session: ngx_http_mcp_lost_e */
+/* whether the status means a lost session: ngx_http_mcp_lost_e */
 
 static ngx_uint_t
 ngx_http_mcp_upstream_request_lost(ngx_http_mcp_upstream_request_t *ureq)
@@ -704,7 +702,7 @@ ngx_http_mcp_upstream_request_lost(ngx_http_mcp_upstream_request_t *ureq)
 }
 
 
-/* returns whether a message or the text says that the session was forgotten */
+/* whether the message, or the body if text is NULL, reports a lost session */
 
 static ngx_uint_t
 ngx_http_mcp_upstream_request_forgot(ngx_http_mcp_upstream_request_t *ureq,
@@ -714,6 +712,8 @@ ngx_http_mcp_upstream_request_forgot(ngx_http_mcp_upstream_request_t *ureq,
            && ureq->manner->forgot(ureq, text);
 }
 
+
+/* whether the message is an error without an id */
 
 static ngx_uint_t
 ngx_http_mcp_upstream_request_no_id(ngx_mcp_json_t *json)
@@ -809,7 +809,7 @@ ngx_http_mcp_upstream_request_done(ngx_http_mcp_exchange_t *x,
 
     if (ureq->get) {
 
-        /* nothing says that the session is lost: the GET was refused */
+        /* the ping did not report a lost session: only the GET was refused */
 
         ureq->x = ureq->get;
         ureq->get = NULL;
@@ -829,7 +829,7 @@ ngx_http_mcp_upstream_request_done(ngx_http_mcp_exchange_t *x,
 }
 
 
-/* returns whether the message is sent again, because it cannot have run */
+/* heals the request if its message cannot have run; returns whether it did */
 
 static ngx_uint_t
 ngx_http_mcp_upstream_request_heal(ngx_http_mcp_upstream_request_t *ureq)
@@ -859,8 +859,8 @@ ngx_http_mcp_upstream_request_heal(ngx_http_mcp_upstream_request_t *ureq)
 
 
 /*
- * Returns whether the stream, which the upstream ended early, is resumed.  Sets
- * *outcome if there is no time for that.
+ * If the upstream ended the stream before the answer, arranges that the stream
+ * is resumed.  Returns whether it is; sets *outcome if there is no time left.
  */
 
 static ngx_uint_t
@@ -959,7 +959,7 @@ ngx_http_mcp_upstream_request_stopped(ngx_http_mcp_upstream_request_t *ureq)
 
     if (ureq->aborted) {
 
-        /* ends the unfinished session; a request that waits makes a new one */
+        /* ends the unfinished session; a waiting request makes a new one */
 
         if (ureq->manner->end) {
             (void) ureq->manner->end(ureq);
@@ -1007,8 +1007,8 @@ ngx_http_mcp_upstream_request_cleanup(ngx_http_mcp_upstream_request_t *ureq)
         ngx_del_timer(&ureq->event);
     }
 
-    if (ureq->keep && ureq->keep->timer_set) {
-        ngx_del_timer(ureq->keep);
+    if (ureq->extend && ureq->extend->timer_set) {
+        ngx_del_timer(ureq->extend);
     }
 
     if (ureq->manner && ureq->manner->release) {
@@ -1042,8 +1042,8 @@ ngx_http_mcp_upstream_request_close(ngx_http_mcp_upstream_request_t *ureq)
 
 
 /*
- * The exchange that may have made a session has ended, or its time is over:
- * ends the session and the background request.
+ * The exchange that may have made a session has ended or timed out: ends the
+ * session and the background request.
  */
 
 static void

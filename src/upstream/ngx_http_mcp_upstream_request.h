@@ -5,27 +5,28 @@
 
 
 /*
- * One request to an upstream, from finding out its kind to the end of the last
- * exchange.
+ * One request to an upstream, from the look-up of the upstream's kind to the
+ * end of the last exchange.
  *
- *     find out  ->  open  ->  send  ->  done
- *        ^            |         |
- *        +--- heal ---+---------+--- resume (GET, Last-Event-ID) -+
- *                               +---------------------------------+
+ *     profile  ->  open  ->  send  ->  done
+ *        ^           |         |
+ *        +--- heal --+---------+--- resume (GET, Last-Event-ID) -+
+ *                              +---------------------------------+
  *
  * The kind of the upstream is configured or in its profile
- * (ngx_http_mcp_profile.h).  The kind has a manner (ngx_http_mcp_manner.h), in
- * which are all differences between kinds of upstreams.  open() of the manner
- * makes the upstream ready for the message.  If the upstream keeps sessions,
+ * (ngx_http_mcp_profile.h).  Each kind has a manner (ngx_http_mcp_manner.h),
+ * which has all differences between kinds of upstreams.  open() of the manner
+ * prepares the upstream for the message.  If the upstream keeps sessions,
  * open() finds the caller's upstream session, waits for another request that
- * makes the session, or makes it, with the client's own initialize, level and
- * subscriptions.  If the upstream has forgotten the session, or is of another
- * kind by now, the request is healed: it is begun again, once, because the
- * message cannot have run.  A stream that ends before the answer is resumed.
+ * makes the session, or makes it, with the client's own initialize, log level
+ * and subscriptions.  If the upstream has forgotten the session, or has become
+ * a server of another kind, the request is healed: it is begun again, once,
+ * because the message cannot have run.  A stream that ends before the answer is
+ * resumed.
  *
  * An upstream request lives in r->pool, where r is the request of a client or
- * a background request; the code is the same.  Handlers are called as those of
- * an exchange; ureq->x is the exchange under way.
+ * a background request; the same code serves both.  Handlers are called as
+ * those of an exchange; ureq->x is the current exchange.
  */
 
 #ifndef _NGX_HTTP_MCP_UPSTREAM_REQUEST_H_INCLUDED_
@@ -48,16 +49,16 @@ struct ngx_http_mcp_upstream_request_s {
                                                      session: a client's
                                                      session or a shared
                                                      upstream session */
-    ngx_mcp_ref_t                     call;       /* call that is woken when
-                                                     another request has made
-                                                     the upstream session; block
-                                                     0: none */
+    ngx_mcp_ref_t                     call;       /* call to wake when another
+                                                     request has made the
+                                                     upstream session; block 0:
+                                                     none */
     ngx_str_t                         tenant;
     ngx_str_t                         capabilities;  /* declared in a shared
                                                      upstream session; raw, or
                                                      empty */
 
-    /* data that a client without a session sends with each request */
+    /* what a client without a session declares in each request */
     ngx_str_t                         client;     /* raw clientInfo */
     ngx_uint_t                        level;      /* log level */
 
@@ -79,9 +80,9 @@ struct ngx_http_mcp_upstream_request_s {
 
     /*
      * The exclusive session has been made.  NGX_OK: the message may be sent;
-     * NGX_AGAIN: the request waits for ngx_http_mcp_upstream_request_wake(),
-     * or for the time of ngx_http_mcp_upstream_request_later(), and then
-     * ready() is called again.
+     * NGX_AGAIN: ready() is called again after
+     * ngx_http_mcp_upstream_request_wake(), or after the time that was set by
+     * ngx_http_mcp_upstream_request_later().  May be NULL.
      */
     ngx_int_t (*ready)(ngx_http_mcp_upstream_request_t *ureq);
 
@@ -89,10 +90,9 @@ struct ngx_http_mcp_upstream_request_s {
     ngx_str_t                         body;       /* the message */
     unsigned                          stateful:1; /* the client has a session
                                                      */
-    unsigned                          existing:1; /* the message is sent in an
-                                                     upstream session that
-                                                     exists already, or not at
-                                                     all */
+    unsigned                          existing:1; /* the message is sent only if
+                                                     the upstream session
+                                                     already exists */
     unsigned                          session_only:1; /* if the upstream keeps
                                                      no sessions, the message
                                                      is not sent, and done()
@@ -102,24 +102,25 @@ struct ngx_http_mcp_upstream_request_s {
     unsigned                          gives_state:1;  /* the message has a
                                                      requestState that this
                                                      module did not make */
-    unsigned                          get_stream:1; /* opens the upstream's GET
-                                                     stream once; no body */
+    unsigned                          get_stream:1;  /* opens the upstream's
+                                                        stream of events, once;
+                                                        no body */
     ngx_str_t                         last_event_id;  /* Last-Event-ID of the
                                                      GET, or empty */
     ngx_uint_t                        serial;     /* serial of the upstream
-                                                     session that last_event_id
-                                                     or existing is about; 0:
-                                                     any */
+                                                     session to which
+                                                     last_event_id or existing
+                                                     refers; 0: any */
     unsigned                          answered:1; /* set by message() when it
                                                      has received the answer */
 
-    /* the GET stream is about to be asked for on ureq->us; may be NULL */
+    /* the stream is about to be requested in ureq->us; may be NULL */
     void      (*before_open)(ngx_http_mcp_upstream_request_t *ureq);
 
     /*
-     * Gives the resources whose updates the stream has to carry, if the
-     * request that opens the stream names them: a raw array, from r->pool.
-     * NGX_OK or NGX_ERROR.  May be NULL.
+     * Sets *uris to the resources whose updates the stream has to carry: a raw
+     * array, from r->pool.  Called if the request that opens the stream names
+     * them.  NGX_OK or NGX_ERROR.  May be NULL.
      */
     ngx_int_t (*filter)(ngx_http_mcp_upstream_request_t *ureq,
                   ngx_str_t *uris);
@@ -128,16 +129,16 @@ struct ngx_http_mcp_upstream_request_s {
     void      (*stream_opened)(ngx_http_mcp_upstream_request_t *ureq);
 
     /*
-     * The upstream wants input before it answers (ngx_http_mcp_input.h).
-     * NGX_OK: the client is asked, and then
-     * ngx_http_mcp_upstream_request_answered() is called, or the request is
-     * closed or aborted; NGX_DECLINED: the client cannot be asked, or need not
-     * be.  May be NULL.
+     * The upstream wants input of the client before it answers
+     * (ngx_http_mcp_input.h).  NGX_OK: the client gets the requests, and its
+     * answers lead to ngx_http_mcp_upstream_request_answered(), unless the
+     * request is closed or aborted before; NGX_DECLINED: the client cannot
+     * receive the requests, or there are none.  May be NULL.
      */
     ngx_int_t (*input)(ngx_http_mcp_upstream_request_t *ureq,
                   ngx_http_mcp_input_t *input);
 
-    /* the stream ended early, and is resumed in a while; may be NULL */
+    /* the stream ended early and will be resumed; may be NULL */
     void      (*interrupted)(ngx_http_mcp_upstream_request_t *ureq);
 
     /*
@@ -168,13 +169,17 @@ struct ngx_http_mcp_upstream_request_s {
     ngx_mcp_hint_t                    hint;       /* ttlMs, cacheScope of the
                                                      result */
 
-    /* set if the upstream has no profile, or its URI has a dot segment */
-    ngx_uint_t                        status;     /* HTTP status for clients */
-    ngx_str_t                         why;        /* sentence for clients */
+    /*
+     * If the request failed before the message was sent (no profile, a dot
+     * segment in the URI, no room in the zone): HTTP status and sentence for
+     * the client.
+     */
+    ngx_uint_t                        status;
+    ngx_str_t                         why;
 
-    const char                       *refused;    /* sentence for clients that
-                                                     says why the message cannot
-                                                     be sent, or NULL */
+    const char                       *refused;    /* sentence for clients about
+                                                     why the message is not
+                                                     acceptable, or NULL */
     ngx_str_t                         acknowledged;  /* for stream_opened():
                                                      raw array of those URIs of
                                                      filter() that the upstream
@@ -187,22 +192,21 @@ struct ngx_http_mcp_upstream_request_s {
     ngx_str_t                         share;      /* key of the account to
                                                      which the session at the
                                                      upstream counts */
-    ngx_str_t                         sent_id;    /* raw id that the upstream
-                                                     gets, also as the progress
-                                                     token; or empty */
-    ngx_str_t                         own_id;     /* raw id of the caller, or
+    ngx_str_t                         sent_id;    /* raw id that is sent to the
+                                                     upstream, also as the
+                                                     progress token; or empty */
+    ngx_str_t                         caller_id;  /* raw id of the caller, or
                                                      empty */
-    ngx_str_t                         own_token;  /* raw progress token of the
-                                                     caller, or empty */
+    ngx_str_t                         caller_token;  /* raw progress token of
+                                                     the caller, or empty */
 
     /* private */
     ngx_http_mcp_manner_t            *manner;
     ngx_http_mcp_handshake_t         *handshake;  /* data of the manner, during
                                                      open() */
-    void                             *own;        /* other data of the manner
+    void                             *ctx;        /* other data of the manner
                                                      */
-    ngx_uint_t                        step;       /* step that is done now or
-                                                     next */
+    ngx_uint_t                        step;       /* current or next step */
     ngx_uint_t                        resumes;    /* number of times that the
                                                      stream was resumed */
     ngx_msec_t                        sent;       /* time at which the message
@@ -213,12 +217,12 @@ struct ngx_http_mcp_upstream_request_s {
                                                      was refused, while a ping
                                                      asks for the session; or
                                                      NULL */
-    ngx_str_t                         room;       /* memory in r->pool for the
+    ngx_str_t                         buffer;     /* memory in r->pool for the
                                                      message whose id or token
                                                      was replaced last */
-    ngx_event_t                      *keep;       /* timer that keeps the
-                                                     shared upstream session;
-                                                     or NULL */
+    ngx_event_t                      *extend;     /* timer that extends the
+                                                     life of the shared upstream
+                                                     session; or NULL */
     ngx_http_mcp_outcome_e            outcome;    /* outcome for done(), if
                                                      end_posted is set */
     unsigned                          end_posted:1;  /* event has a timer that
@@ -228,9 +232,8 @@ struct ngx_http_mcp_upstream_request_s {
     unsigned                          end_pending:1;  /* the manner's end() is
                                                      called once more before r
                                                      is freed */
-    unsigned                          healed:1;   /* the request was begun
-                                                     again, or must not be begun
-                                                     again */
+    unsigned                          healed:1;   /* the request was healed, or
+                                                     must not be healed */
     unsigned                          lost:1;     /* the upstream has lost the
                                                      session of open() */
     unsigned                          newer:1;    /* the upstream now is of a
@@ -241,34 +244,35 @@ struct ngx_http_mcp_upstream_request_s {
     unsigned                          asking:1;   /* the request waits for input
                                                      of the client */
     unsigned                          level_refused:1;  /* the upstream did
-                                                     not set the level */
+                                                     not set the log level */
     unsigned                          received:1; /* a message was received */
     unsigned                          examined:1; /* the first message was
-                                                     checked for the loss of the
+                                                     checked for a loss of the
                                                      session */
-    unsigned                          unsure:1;   /* the upstream may be of
-                                                     another kind now, because
-                                                     it did not answer last */
+    unsigned                          unsure:1;   /* the upstream's kind may
+                                                     have changed, because its
+                                                     last request was not
+                                                     answered */
 };
 
 
 /*
  * Starts the request, after its "in" members were set.  NGX_OK: done() will be
  * called; NGX_DECLINED: ureq->existing is set and there is no upstream
- * session, or the message is not for this upstream; NGX_ERROR.
+ * session, or this upstream does not get such messages; NGX_ERROR.
  */
 ngx_int_t ngx_http_mcp_upstream_request_start(
     ngx_http_mcp_upstream_request_t *ureq);
 
 /*
- * To be called when the call ureq->call was woken with
- * NGX_MCP_WAKE_UPSTREAM_SESSION: the request looks for its session again.
+ * To be called when ureq->call was woken with NGX_MCP_WAKE_UPSTREAM_SESSION:
+ * the request looks up its session again.
  */
 void ngx_http_mcp_upstream_request_wake(ngx_http_mcp_upstream_request_t *ureq);
 
 /*
  * The doorbell rang (handlers->upstream_sessions): requests that wait for an
- * upstream session look again.
+ * upstream session look it up again.
  */
 void ngx_http_mcp_upstream_request_doorbell(ngx_mcp_zone_t *zone,
     uint64_t keys);
@@ -285,8 +289,8 @@ void ngx_http_mcp_upstream_request_cleanup(
 
 
 /*
- * lost() of a manner whose upstreams keep no sessions: status 400 may mean that
- * the upstream has become a server that wants a session.
+ * lost() of manners whose upstreams keep no sessions: status 400 may mean that
+ * the upstream was replaced by a server that requires a session.
  */
 ngx_uint_t ngx_http_mcp_upstream_request_refused(
     ngx_http_mcp_upstream_request_t *ureq, ngx_uint_t status);
@@ -298,8 +302,9 @@ ngx_uint_t ngx_http_mcp_upstream_request_absent(
 
 /*
  * Makes an upstream request on a background request.  Sets r, upstream,
- * tenant, capabilities and the cleanup.  headers: of a client, which are
- * copied and passed on, or NULL.  NULL: no memory or no connection.
+ * tenant, capabilities and the cleanup.  headers: headers of a client, which
+ * are copied and sent to the upstream, or NULL.  NULL: no memory or no
+ * connection.
  */
 ngx_http_mcp_upstream_request_t *ngx_http_mcp_upstream_request_create(
     ngx_http_mcp_upstream_t *u, ngx_http_mcp_audience_t *audience,
@@ -314,9 +319,9 @@ ngx_int_t ngx_http_mcp_upstream_request_compose(
     ngx_str_t *params);
 
 /*
- * Starts such a request and runs its subrequests; gives what
- * ngx_http_mcp_upstream_request_start() gives.  The caller has to close the
- * request in any case.
+ * Starts such a request and runs its subrequests; returns the result of
+ * ngx_http_mcp_upstream_request_start().  The caller has to close the request
+ * in any case.
  */
 ngx_int_t ngx_http_mcp_upstream_request_run(
     ngx_http_mcp_upstream_request_t *ureq);
@@ -328,8 +333,8 @@ ngx_int_t ngx_http_mcp_upstream_request_run(
 void ngx_http_mcp_upstream_request_close(ngx_http_mcp_upstream_request_t *ureq);
 
 /*
- * Turns an answer that was gathered from pieces into the text that message()
- * would have got.  NGX_OK or NGX_ERROR.
+ * Translates an answer that the caller gathered from pieces to the text that
+ * message() would have received.  NGX_OK or NGX_ERROR.
  */
 ngx_int_t ngx_http_mcp_upstream_request_gathered(
     ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text);

@@ -87,7 +87,7 @@ ngx_http_mcp_waiter_wake(ngx_mcp_zone_t *zone, ngx_uint_t kind, uint64_t keys)
     ngx_http_mcp_waiter_t  *w;
 
     /*
-     * Moves the waiters to a queue of their own, so that one that waits again
+     * Moves the waiters to a separate queue, so that a waiter that starts again
      * is not called twice.
      */
 

@@ -5,9 +5,9 @@
 
 
 /*
- * A waiter waits until another worker, or another request of this one, puts
- * something into the zone.  That one then rings the doorbell with a key
- * (NGX_MCP_RING_KEY()), and all waiters for this kind and key look again.
+ * A waiter waits until another worker, or another request of this worker, puts
+ * something into the zone.  The other side then rings the doorbell with a key
+ * (NGX_MCP_RING_KEY()), and all waiters for this kind and key are called.
  */
 
 #ifndef _NGX_HTTP_MCP_WAITER_H_INCLUDED_
@@ -33,31 +33,32 @@ typedef enum {
 
 
 typedef struct {
-    /* in: the structure is the caller's memory, all other members are zero */
+    /* in; the caller allocates the structure, with all other members zero */
 
     /*
-     * The thing may be there now.  The waiter waits no longer, unless ready()
+     * The thing may be in the zone now.  The waiter has stopped, unless ready()
      * calls ngx_http_mcp_waiter_restart(); ready() may free the waiter.
      */
     void                    (*ready)(void *data);
 
     /*
-     * The time is over, and the waiter waits no longer; late() may free it.
-     * NULL is allowed if the time is not limited.
+     * The time is over, and the waiter has stopped; late() may free it.  May be
+     * NULL if the time is not limited.
      */
     void                    (*late)(void *data);
     void                     *data;
     uint32_t                  hash;          /* hash of the thing */
-    unsigned                  cancelable:1;  /* does not keep a worker that
-                                                quits */
+    unsigned                  cancelable:1;  /* a worker that quits does not
+                                                wait for the timer */
 
     /* private */
     ngx_queue_t               queue;         /* linked while it waits */
     ngx_mcp_zone_t           *zone;
     ngx_uint_t                kind;
-    ngx_msec_t                end;
+    ngx_msec_t                end;           /* time at which late() is called,
+                                                if timed is set */
     ngx_event_t               timer;
-    unsigned                  timed:1;
+    unsigned                  timed:1;       /* the time is limited */
 } ngx_http_mcp_waiter_t;
 
 
@@ -71,7 +72,10 @@ void ngx_http_mcp_waiter_start(ngx_http_mcp_waiter_t *w, ngx_mcp_zone_t *zone,
 /* waits again, until the end that was set before; for ready() */
 void ngx_http_mcp_waiter_restart(ngx_http_mcp_waiter_t *w);
 
-/* stops waiting; neither ready() nor late() is called; may be called always */
+/*
+ * Stops waiting: neither ready() nor late() will be called.  May be called for
+ * any waiter, even if it does not wait.
+ */
 void ngx_http_mcp_waiter_stop(ngx_http_mcp_waiter_t *w);
 
 /* calls ready() of all waiters for this kind with one of these keys */
