@@ -197,10 +197,13 @@ ngx_http_mcp_tools_entry(ngx_http_mcp_tools_t *tools, ngx_str_t *raw)
         return NGX_OK;
     }
 
-    entry = ngx_array_push(&tools->array);
     p = ngx_alloc(value.len, ngx_cycle->log);
+    if (p == NULL) {
+        return NGX_ERROR;
+    }
 
-    if (entry == NULL || p == NULL) {
+    entry = ngx_array_push(&tools->array);
+    if (entry == NULL) {
         ngx_free(p);
         return NGX_ERROR;
     }

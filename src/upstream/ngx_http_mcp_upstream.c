@@ -561,10 +561,16 @@ ngx_http_mcp_string_copy(ngx_pool_t *pool, ngx_str_t *to, ngx_str_t *from)
         return NGX_OK;
     }
 
-    to->len = from->len;
     to->data = ngx_pstrdup(pool, from);
 
-    return to->data ? NGX_OK : NGX_ERROR;
+    if (to->data == NULL) {
+        to->len = 0;
+        return NGX_ERROR;
+    }
+
+    to->len = from->len;
+
+    return NGX_OK;
 }
 
 
