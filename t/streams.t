@@ -296,7 +296,10 @@ for my $body (qw(parked held)) {
     my @data = notes($sse->drain(0));
     is("@data", join(' ', map { "q$_" } 1 .. @data), 'behind what was written');
     is(counter('streams', 'closed_slow'), $before + 1, 'as it was too slow');
-    like($t->log, qr/mcp client is too slow: newer events have replaced/,
+
+    # on a slow machine, send_timeout may come first
+
+    like($t->log, qr/mcp client is too slow: newer events|"send_timeout"/,
          'which the log says');
 
     $sse = $slow->open_get(last_event_id => $sse->last_id);

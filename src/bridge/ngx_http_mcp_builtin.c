@@ -445,7 +445,7 @@ ngx_http_mcp_builtin_resource(ngx_http_mcp_bridge_t *bridge,
         || ngx_http_mcp_topic_resolve(bridge, &uri, w->pool, &w->topic, name)
            != NGX_OK)
     {
-        return "nginx has no memory for the call; try again later";
+        return "nginx is out of memory; try again later";
     }
 
     return NULL;

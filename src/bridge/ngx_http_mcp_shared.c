@@ -1626,8 +1626,8 @@ ngx_http_mcp_interest_change_done(ngx_http_mcp_shared_t *us,
 
     if (rc == NGX_DECLINED && change->job.subscribe) {
         ngx_log_error(NGX_LOG_NOTICE, ngx_cycle->log, 0,
-                      "mcp upstream \"%V\" of endpoint \"%V\" does not tell "
-                      "of updates of \"%V\"",
+                      "mcp upstream \"%V\" of endpoint \"%V\" does not send "
+                      "updates of \"%V\"",
                       &us->upstream->name, &us->bridge->endpoint,
                       &change->job.uri);
     }

@@ -332,7 +332,7 @@ ngx_http_mcp_call_input_take(ngx_http_mcp_call_t *call,
     json = ngx_palloc(call->r->pool, sizeof(ngx_mcp_json_t));
 
     if (json == NULL || ngx_mcp_json_scan(json, response) != NGX_OK) {
-        return "nginx has no memory";
+        return "nginx is out of memory";
     }
 
     if (json->members[NGX_MCP_PATH_RESULT].type == NGX_MCP_JSON_OBJECT) {

@@ -983,7 +983,7 @@ ngx_http_mcp_exchange_outcome_no_header(ngx_http_mcp_exchange_t *x)
         }
 
         ngx_log_error(x->level, log, 0,
-                      "mcp upstream \"%V\": location \"%V\" gave no response",
+                      "mcp upstream \"%V\": location \"%V\" sent no response",
                       &x->name, &x->uri);
 
         return NGX_HTTP_MCP_CUT;

@@ -248,7 +248,7 @@ ngx_http_mcp_fanout_timeout(ngx_event_t *ev)
 
     ngx_log_error(NGX_LOG_INFO, ev->log, 0,
                   "mcp %ui of %ui upstreams have not answered %V of a client "
-                  "after %d ms; they are not waited for",
+                  "after %d ms; the module does not wait for them",
                   fanout->running, fanout->n,
                   fanout->scope.method.len ? &fanout->scope.method : &response,
                   NGX_HTTP_MCP_FANOUT_TIME);
@@ -305,9 +305,10 @@ ngx_http_mcp_fanout_left(ngx_http_request_t *r)
         fanout = ngx_queue_data(q, ngx_http_mcp_fanout_t, queue);
 
         ngx_log_error(NGX_LOG_INFO, fanout->r->connection->log, 0,
-                      "mcp answer of an upstream to a notification or response "
-                      "is not waited for: its client left, and such messages "
-                      "keep more than an eighth of \"worker_connections\"");
+                      "mcp does not wait for the answer of an upstream to a "
+                      "notification or response: the client has left, and "
+                      "such messages keep more than an eighth of "
+                      "\"worker_connections\"");
 
         ngx_http_mcp_fanout_dequeue(fanout);
         ngx_http_mcp_fanout_abort(fanout);

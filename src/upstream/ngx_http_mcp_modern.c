@@ -990,7 +990,7 @@ ngx_http_mcp_modern_input(ngx_http_mcp_upstream_request_t *ureq,
         && ctx->method != NGX_MCP_METHOD_PROMPTS_GET
         && ctx->method != NGX_MCP_METHOD_RESOURCES_READ)
     {
-        why = "the upstream asked for input where it may not";
+        why = "the upstream asked for input for a method without input";
 
     } else if (ctx->rounds++ == NGX_HTTP_MCP_MODERN_ROUNDS) {
         why = "the upstream asked for input too often";
@@ -1034,7 +1034,7 @@ ngx_http_mcp_modern_round(ngx_http_mcp_upstream_request_t *ureq,
                               + NGX_HTTP_MCP_INPUT_MAX
                                 * sizeof(ngx_http_mcp_input_request_t));
     if (input == NULL) {
-        return "nginx has no memory";
+        return "nginx is out of memory";
     }
 
     input->requests = (ngx_http_mcp_input_request_t *) (input + 1);
@@ -1046,7 +1046,7 @@ ngx_http_mcp_modern_round(ngx_http_mcp_upstream_request_t *ureq,
     }
 
     if (ngx_http_mcp_string_copy(pool, &input->state, &raw) != NGX_OK) {
-        return "nginx has no memory";
+        return "nginx is out of memory";
     }
 
     rest = ngx_mcp_json_span(json, NGX_MCP_PATH_INPUT_REQUESTS, text->data);
@@ -1086,12 +1086,12 @@ ngx_http_mcp_modern_round(ngx_http_mcp_upstream_request_t *ureq,
             || ngx_http_mcp_string_copy(pool, &request->params, &raw)
                != NGX_OK)
         {
-            return "nginx has no memory";
+            return "nginx is out of memory";
         }
     }
 
     if (input->n == 0 && input->state.len == 0) {
-        return "the upstream asked for input and did not say which";
+        return "the upstream asked for input without inputRequests";
     }
 
     *out = input;

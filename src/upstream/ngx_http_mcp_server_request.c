@@ -365,9 +365,10 @@ ngx_http_mcp_server_request_may_reply(ngx_http_mcp_upstream_request_t *ureq)
 
         ngx_log_error(NGX_LOG_ERR, ureq->r->connection->log, 0,
                       "mcp requests of upstream \"%V\" are not answered: it "
-                      "sends more than it takes answers, of which %ui are "
-                      "under way; raise \"worker_connections\" if it has to "
-                      "send so many at once", &ureq->upstream->name, max);
+                      "sends them faster than it accepts answers, of which "
+                      "%ui are under way; raise \"worker_connections\" if "
+                      "it has to send so many at once",
+                      &ureq->upstream->name, max);
     }
 
     return 0;

@@ -459,8 +459,8 @@ ngx_http_mcp_value_from(ngx_http_request_t *r, ngx_http_complex_value_t *cv,
     }
 
     ngx_log_error(NGX_LOG_ERR, log, 0,
-                  "mcp could not evaluate \"%s\", and refuses what depends "
-                  "on it; the line before this one has the cause", directive);
+                  "mcp could not evaluate \"%s\", and refuses the request; "
+                  "the line before this one has the cause", directive);
 
     return NGX_ERROR;
 }

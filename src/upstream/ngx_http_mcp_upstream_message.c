@@ -76,8 +76,8 @@ ngx_http_mcp_upstream_message_fault(ngx_mcp_json_t *json, ngx_str_t *text)
     if (result->type != NGX_MCP_JSON_OBJECT
         && error->type != NGX_MCP_JSON_OBJECT)
     {
-        return "neither result nor error; one of them has to be there, and an "
-               "object";
+        return "neither result nor error; a response has one of them, which is "
+               "an object";
     }
 
     if (result->type != NGX_MCP_JSON_ABSENT
