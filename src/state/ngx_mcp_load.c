@@ -931,7 +931,7 @@ ngx_mcp_load_session_more(ngx_mcp_load_t *load, ngx_str_t *a,
                                    g->log.last);
     sb->delivered.endpoint = ngx_min(ngx_mcp_load_number(a, READ_ENDPOINT),
                                  ngx_mcp_group_endpoint(zone, g)->log.last);
-    s->log.taken = (uint32_t) ngx_mcp_load_number(a, TAKEN);
+    s->log.nread = (uint32_t) ngx_mcp_load_number(a, TAKEN);
 
     ngx_mcp_idle_enter_locked(zone, s);
 
@@ -1318,8 +1318,8 @@ ngx_mcp_load_lease(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity,
     ngx_memzero(&share, sizeof(ngx_mcp_lease_share_t));
 
     share.user = (uint32_t) ngx_mcp_load_number(a, USER);
-    share.users = NGX_MCP_LOAD_ANY;
-    share.owners = NGX_MCP_LOAD_ANY;
+    share.user_max = NGX_MCP_LOAD_ANY;
+    share.owner_max = NGX_MCP_LOAD_ANY;
 
     ngx_mcp_zone_lock(zone);
 
@@ -1353,8 +1353,8 @@ ngx_mcp_load_lease(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity,
     if (ngx_mcp_text_equal(zone, l, 0, l->key_len, key)) {
         ngx_mcp_touch(zone, l);
 
-        l->id = (uint32_t) id->len;
-        l->note = (uint32_t) note->len;
+        l->id_len = (uint32_t) id->len;
+        l->note_len = (uint32_t) note->len;
         l->holder.fence = (uint32_t) ngx_mcp_load_number(a, FENCE);
         l->consumed = ngx_mcp_load_number(a, COUNT);
 

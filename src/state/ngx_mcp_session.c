@@ -436,7 +436,7 @@ ngx_mcp_session_info(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
         info->streams = s->ngets;
         info->running = s->ncalls;
         info->calls = e->calls;
-        info->events = s->log.taken;
+        info->events = s->log.nread;
         info->timeout = s->timeout;
     }
 

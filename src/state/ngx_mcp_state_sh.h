@@ -244,7 +244,7 @@ typedef struct {
                                              accurate to ngx_mcp_idle_grain() */
     uint32_t                event_max;    /* most events stored for it */
     uint32_t                event_size;   /* most bytes of one event */
-    ngx_mcp_log_sh_t        log;          /* log.taken: number of events that
+    ngx_mcp_log_sh_t        log;          /* log.nread: number of events that
                                              its streams have read */
     ngx_mcp_subscriber_sh_t subscriber;
     ngx_mcp_list_sh_t       streams;      /* newest first */

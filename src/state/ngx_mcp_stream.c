@@ -938,8 +938,8 @@ ngx_mcp_channel_count_locked(ngx_mcp_zone_t *zone, ngx_mcp_channel_t *channel)
 
     /* one note in the journal up to "delivered", which is changed next */
 
-    ngx_mcp_touch_range(zone, s, log.taken, subscriber.delivered);
-    s->log.taken++;
+    ngx_mcp_touch_range(zone, s, log.nread, subscriber.delivered);
+    s->log.nread++;
 }
 
 

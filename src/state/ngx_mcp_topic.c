@@ -931,8 +931,8 @@ ngx_mcp_topic_lease(ngx_mcp_zone_t *zone, ngx_str_t *key,
                      | 1;
     }
 
-    share.owners = tenants;
-    share.users = callers;
+    share.owner_max = tenants;
+    share.user_max = callers;
 
     return ngx_mcp_lease_ensure_shared(zone, key, &share);
 }
