@@ -22,7 +22,7 @@
 static ngx_uint_t ngx_mcp_overlap_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_lease_sh_t *l, ngx_mcp_reader_sh_t *r, uint64_t hash);
 static uint64_t ngx_mcp_overlap_key(ngx_mcp_zone_t *zone,
-    ngx_mcp_lease_sh_t *l, uint64_t hash, uint32_t fence);
+    ngx_mcp_lease_sh_t *l, uint64_t hash, uint32_t overlap);
 static ngx_uint_t ngx_mcp_overlap_find_locked(ngx_mcp_zone_t *zone,
     uint64_t text, uint64_t joined);
 
@@ -187,13 +187,13 @@ ngx_mcp_overlap_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l,
 
 static uint64_t
 ngx_mcp_overlap_key(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l, uint64_t hash,
-    uint32_t fence)
+    uint32_t overlap)
 {
     uint64_t  key;
 
     key = (hash + l->rec.block.gen) * 0x9e3779b97f4a7c15ULL;
 
-    return (key ^ (key >> 29) ^ ((uint64_t) fence << 32)
+    return (key ^ (key >> 29) ^ ((uint64_t) overlap << 32)
             ^ ngx_mcp_number(zone, l))
            & ~(uint64_t) 1;
 }

@@ -24,8 +24,9 @@
 typedef struct {
     /* in */
     ngx_str_t               text;         /* all entities */
-    uint64_t                away;         /* ms since they were saved */
-    ngx_uint_t              last;         /* nothing changed after the save */
+    uint64_t                elapsed;      /* ms since they were saved */
+    ngx_uint_t              last;         /* 1: nothing changed in the zone
+                                             after they were saved */
 
     /* out */
     ngx_uint_t              sessions;     /* sessions that go on */

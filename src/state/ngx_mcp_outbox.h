@@ -51,8 +51,9 @@ typedef struct {
     ngx_mcp_ref_t           ref;          /* session or call; block 0: none */
     ngx_mcp_topic_t         topic;        /* no URI: none */
 
-    ngx_str_t               what;         /* key of mcp_coalesce; data NULL:
-                                             the event is sent at once */
+    ngx_str_t               coalesce_key; /* equal in notifications that may
+                                             be coalesced; data NULL: the event
+                                             is sent at once */
     ngx_msec_t              time;         /* length of a window, ms */
     size_t                  counts[NGX_MCP_SEND_COUNTS];  /* offsets in the text
                                                              where "count" is

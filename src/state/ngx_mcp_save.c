@@ -245,7 +245,7 @@ ngx_mcp_save_group_locked(ngx_mcp_zone_t *zone, ngx_mcp_tlv_t *out,
 
     begin = ngx_mcp_save_begin(zone, out,
                                g->rec.block.type == NGX_MCP_GROUP
-                               ? NGX_MCP_TLV_GROUP : NGX_MCP_TLV_ALL,
+                               ? NGX_MCP_TLV_GROUP : NGX_MCP_TLV_ALL_TENANTS,
                                &g->rec);
 
     ngx_mcp_save_names_locked(zone, out, g);

@@ -88,8 +88,8 @@ typedef struct {
     uint64_t                seen;         /* this request */
     uint64_t                before;       /* the request before this one */
 
-    ngx_mcp_ref_t           listed;       /* audience of which the session is a
-                                             member; block 0: none */
+    ngx_mcp_ref_t           member_of;    /* audience whose lists the session
+                                             gets; block 0: none */
     uint64_t                audience;     /* hash of its list key */
     u_char                  letter;       /* first letter of its list key */
     ngx_uint_t              own_lists;

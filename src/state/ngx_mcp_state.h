@@ -189,7 +189,7 @@ void *ngx_mcp_log_owner_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
  * Does what ngx_mcp_log_session() and ngx_mcp_log_call() do.  finish: called
  * for the call before the lock is released; NULL: the call runs on.
  */
-ngx_int_t ngx_mcp_log_own(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
+ngx_int_t ngx_mcp_log_to_owner(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
     ngx_mcp_event_t *event, ngx_mcp_cursor_t *cursor,
     void (*finish)(ngx_mcp_zone_t *zone, ngx_mcp_call_sh_t *c));
 
@@ -200,9 +200,9 @@ ngx_int_t ngx_mcp_log_own(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
  * but no body.
  */
 ngx_int_t ngx_mcp_log_channel_locked(ngx_mcp_zone_t *zone, void *owner,
-    ngx_mcp_log_input_t *in, ngx_uint_t room, ngx_mcp_cursor_t *cursor);
+    ngx_mcp_log_input_t *in, ngx_uint_t has_room, ngx_mcp_cursor_t *cursor);
 ngx_int_t ngx_mcp_log_group_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_group_sh_t *g, ngx_mcp_log_input_t *in, ngx_uint_t room,
+    ngx_mcp_group_sh_t *g, ngx_mcp_log_input_t *in, ngx_uint_t has_room,
     ngx_uint_t gap);
 
 /*
@@ -212,14 +212,14 @@ ngx_int_t ngx_mcp_log_group_locked(ngx_mcp_zone_t *zone,
  * NGX_DECLINED: there is no room.
  */
 ngx_int_t ngx_mcp_log_shrink_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_session_sh_t *s, ngx_mcp_call_sh_t *c, ngx_uint_t beside);
+    ngx_mcp_session_sh_t *s, ngx_mcp_call_sh_t *c, ngx_uint_t others);
 
 /*
  * Drops the event of a session that has to go first for an event on this
  * channel.  NGX_OK; NGX_DONE: the new event may take the place of the dropped
  * one; NGX_DECLINED: nothing was dropped.
  */
-ngx_int_t ngx_mcp_log_oldest_locked(ngx_mcp_zone_t *zone,
+ngx_int_t ngx_mcp_log_drop_oldest_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s, ngx_mcp_call_sh_t *c);
 void ngx_mcp_log_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_event_sh_t *e);
 
@@ -329,11 +329,11 @@ void ngx_mcp_audience_drop_locked(ngx_mcp_zone_t *zone,
  * Drops the lists of these kinds that were copied as they passed through nginx
  * (ngx_mcp_list_keep()).
  */
-void ngx_mcp_audience_passed_locked(ngx_mcp_zone_t *zone,
+void ngx_mcp_audience_drop_passed_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_audience_sh_t *aud, ngx_mcp_part_sh_t *p, ngx_uint_t kinds);
 
 ngx_int_t ngx_mcp_audience_reclaim_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_ref_t but);
+    ngx_mcp_ref_t except);
 
 /* ends the membership of the session that has this extension */
 void ngx_mcp_audience_leave_locked(ngx_mcp_zone_t *zone,
@@ -441,10 +441,10 @@ ngx_int_t ngx_mcp_topic_sweep_locked(ngx_mcp_zone_t *zone);
  */
 ngx_int_t ngx_mcp_topic_keep_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_group_sh_t *g, ngx_mcp_topic_t *topic, ngx_mcp_log_input_t *in,
-    ngx_uint_t room);
+    ngx_uint_t has_room);
 
 /* returns whether the group has this topic or, with "other", this resource */
-ngx_uint_t ngx_mcp_topic_there_locked(ngx_mcp_zone_t *zone,
+ngx_uint_t ngx_mcp_topic_exists_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_group_sh_t *g, ngx_str_t *uri, ngx_uint_t other);
 
 
@@ -615,8 +615,8 @@ ngx_int_t ngx_mcp_room_admit_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_admit_t *in);
 
 /* beside: blocks reserved before under this hold of the lock, still unused */
-ngx_int_t ngx_mcp_room_beside_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_ref_t payer, ngx_uint_t room, ngx_uint_t n, ngx_uint_t beside);
+ngx_int_t ngx_mcp_room_reserve_more_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_ref_t payer, ngx_uint_t room, ngx_uint_t n, ngx_uint_t reserved);
 
 /* logs that room was refused */
 void ngx_mcp_room_full(ngx_mcp_zone_t *zone);

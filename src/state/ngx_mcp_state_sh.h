@@ -280,8 +280,8 @@ typedef struct {
                                              began */
     uint64_t                gap;          /* position of the last gap of
                                              unknown size in its log */
-    ngx_mcp_ref_t           listed;       /* audience of which the session is a
-                                             member */
+    ngx_mcp_ref_t           member_of;    /* audience whose lists the session
+                                             gets; block 0: none */
     uint16_t                name_len;
     uint16_t                version_len;
     uint32_t                key_len;
@@ -393,8 +393,9 @@ typedef struct {
                                                delivered last */
     uint32_t                id_len;
     uint32_t                token;          /* hash of the progress token */
-    uint32_t                waits;          /* block of the upstream session
-                                               that the call waits for; or 0 */
+    uint32_t                waits_for;      /* block of the upstream session
+                                               whose handshake the call waits
+                                               for; or 0 */
     uint32_t                upstream;       /* hash of the upstream that is
                                                asked; 0: not known */
     ngx_mcp_ref_t           interest;       /* interest that the call uses;
@@ -557,8 +558,9 @@ typedef struct {
     uint32_t                state;        /* ngx_mcp_interest_e */
     uint32_t                serial;       /* serial of the upstream session
                                              when it was subscribed */
-    uint32_t                asked;        /* fence of the worker that asks the
-                                             upstream now; 0: none */
+    uint32_t                asker;        /* fence of the holder that has sent
+                                             the upstream a request, which is
+                                             not answered yet; 0: none */
     uint64_t                when;         /* time of the last update, ms */
     uint32_t                updates;      /* updates for all sessions */
     uint32_t                separate;     /* the last update was for one
@@ -613,7 +615,7 @@ typedef struct {
 #define NGX_MCP_LIST_ABSENT        0x04   /* the upstream has no such list */
 #define NGX_MCP_LIST_LEFT_OUT      0x08   /* the lists of other upstreams were
                                              served without this one */
-#define NGX_MCP_LIST_TELL          0x10   /* clients are notified after the
+#define NGX_MCP_LIST_NOTIFY          0x10   /* clients are notified after the
                                              next fetch in any case */
 #define NGX_MCP_LIST_PUBLIC        0x20   /* the content is for all callers */
 
@@ -644,7 +646,7 @@ typedef struct {
     uint64_t                 number;
     uint64_t                 group;       /* hash of endpoint and tenant */
     uint64_t                 key;         /* hash of the list key */
-    uint64_t                 asked;       /* ngx_current_msec of the last use */
+    uint64_t                 used;        /* ngx_current_msec of the last use */
 
     /* the configuration that made the parts, and the digest of its upstreams */
     uint64_t                 epoch;
@@ -697,7 +699,7 @@ typedef struct {
 #define NGX_MCP_SEND_UNANNOUNCED     0x20
 #define NGX_MCP_SEND_GAP       0x40
 #define NGX_MCP_SEND_COUNTED   0x80       /* the text has the count */
-#define NGX_MCP_SEND_ASKED     0x100      /* to an existing topic only */
+#define NGX_MCP_SEND_EXISTING     0x100      /* to an existing topic only */
 
 /* the flags that a window compares */
 #define NGX_MCP_SEND_KEY                                                      \
@@ -707,7 +709,7 @@ typedef struct {
 
 typedef struct {
     ngx_mcp_target_sh_t     target;
-    uint64_t                what;         /* hash of what is coalesced; 0: the
+    uint64_t                coalesce_key; /* hash of the delivery's key; 0: the
                                              event is sent at once */
     uint64_t                count;        /* number of events that this one
                                              stands for */

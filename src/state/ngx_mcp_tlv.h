@@ -100,7 +100,7 @@ typedef enum {
     NGX_MCP_TLV_ZONE = 64,                /* the first one */
     NGX_MCP_TLV_END = 65,                 /* the last one */
     NGX_MCP_TLV_GROUP = 66,
-    NGX_MCP_TLV_ALL = 67,                 /* all tenants of an endpoint */
+    NGX_MCP_TLV_ALL_TENANTS = 67,         /* all tenants of an endpoint */
     NGX_MCP_TLV_SESSION = 68,
     NGX_MCP_TLV_SUBSCRIPTION = 69,        /* of a session */
     NGX_MCP_TLV_CALL = 70,                /* of a session */

@@ -96,14 +96,14 @@ static void ngx_mcp_topic_announce_locked(ngx_mcp_zone_t *zone,
 
 ngx_int_t
 ngx_mcp_topic_keep_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
-    ngx_mcp_topic_t *topic, ngx_mcp_log_input_t *in, ngx_uint_t room)
+    ngx_mcp_topic_t *topic, ngx_mcp_log_input_t *in, ngx_uint_t has_room)
 {
     ngx_mcp_event_sh_t  *e;
     ngx_mcp_topic_sh_t  *t;
 
     t = NULL;
 
-    if (room && topic->uri.len <= NGX_MCP_TOPIC_URI_MAX) {
+    if (has_room && topic->uri.len <= NGX_MCP_TOPIC_URI_MAX) {
         t = ngx_mcp_topic_get_locked(zone, g, topic, ngx_mcp_ref(zone, g));
     }
 
@@ -125,7 +125,7 @@ ngx_mcp_topic_keep_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
     t->bytes += e->rec.len;
     t->time = ngx_mcp_now();
 
-    if (!topic->asked) {
+    if (!topic->existing) {
         ngx_mcp_topic_used_locked(zone, t);
     }
 
@@ -146,7 +146,7 @@ ngx_mcp_topic_keep_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
 
 
 ngx_uint_t
-ngx_mcp_topic_there_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
+ngx_mcp_topic_exists_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
     ngx_str_t *uri, ngx_uint_t other)
 {
     ngx_mcp_topic_sh_t  *t;

@@ -50,8 +50,9 @@ typedef struct {
     unsigned                other:1;      /* a resource that is no topic */
     unsigned                unannounced:1;  /* clients are not notified even if
                                                it is new */
-    unsigned                asked:1;      /* an event makes no topic, and does
-                                             not count as a use of it */
+    unsigned                existing:1;   /* an event makes no new topic, and
+                                             does not count as a use of an
+                                             existing one */
 } ngx_mcp_topic_t;
 
 

@@ -615,7 +615,7 @@ audience_check(ngx_mcp_zone_t *zone, ngx_mcp_audience_sh_t *a)
         e = ngx_mcp_block(zone, n);
 
         if (e->rec.block.type == NGX_MCP_EXTENSION
-            && ngx_mcp_record(zone, e->listed, NGX_MCP_AUDIENCE) == a)
+            && ngx_mcp_record(zone, e->member_of, NGX_MCP_AUDIENCE) == a)
         {
             members++;
         }
