@@ -234,7 +234,7 @@ ngx_mcp_audience_sync_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
 }
 
 
-/* sets the layout; new versions tell workers that their copies are outdated */
+/* sets the layout, and new versions: copies that workers have are outdated */
 
 static void
 ngx_mcp_audience_layout_locked(ngx_mcp_zone_t *zone,
@@ -390,7 +390,7 @@ ngx_mcp_audience_drop_part_locked(ngx_mcp_zone_t *zone,
 }
 
 
-/* notes a change of each of these kinds of which the part has entries */
+/* notes a change of those of these lists that have entries in the part */
 
 static void
 ngx_mcp_audience_changed_locked(ngx_mcp_zone_t *zone,
@@ -558,9 +558,9 @@ ngx_mcp_audience_matches(ngx_mcp_zone_t *zone, ngx_mcp_audience_sh_t *a,
 
 
 /*
- * Drops an audience if the endpoint has as many as it may have: one without
- * sessions if there is one, the one that was unused for longest.  If there are
- * too many, a second one is dropped.
+ * Drops an audience if the endpoint has reached its limit: if possible one
+ * without sessions; of these, the one that was unused for longest.  If the
+ * endpoint is over its limit, a second one is dropped.
  */
 
 static void
@@ -833,8 +833,8 @@ ngx_mcp_audience_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_audience_sh_t *a)
 
 /*
  * Drops, of the oldest audiences, the one without sessions that was unused for
- * longest, but at least for NGX_MCP_LIST_IDLE.  "but" is not dropped.  NGX_OK;
- * NGX_DECLINED: there is none.
+ * longest, but at least for NGX_MCP_LIST_IDLE.  "except" is not dropped.
+ * NGX_OK; NGX_DECLINED: there is none.
  */
 
 ngx_int_t

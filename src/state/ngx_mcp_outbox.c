@@ -12,24 +12,26 @@
 #define NGX_MCP_SEND_BLOCKS     256
 #define NGX_MCP_SEND_JOURNAL    8192
 
-/* most groups, or items, examined under one hold of the lock */
+/* most groups or items that are examined under one hold of the lock */
 #define NGX_MCP_SEND_EXAMINE       64
 
-/* most targets delivered to, and most groups examined, in one turn */
+/* in one turn: most targets that get an event, and most groups examined */
 #define NGX_MCP_SEND_TURN       512
 #define NGX_MCP_SEND_TURN_GROUPS      2048
 
-/* most items delivered in one turn */
+/* most items that are delivered in one turn */
 #define NGX_MCP_SEND_DUE        64
 
 /* the working memory of a post with more deliveries comes from a pool */
 #define NGX_MCP_SEND_LOCAL      2
 
-/* items, and open windows, may take one part in so many of the zone */
+/* items may occupy 1/8 of the zone, open windows 1/16 */
 #define NGX_MCP_ITEMS_SHARE     8
 #define NGX_MCP_WINDOWS_SHARE   16
 
-/* after a window with longer endpoint and tenant, no new one is opened */
+/*
+ * bytes; no window follows one whose endpoint and tenant are longer than this
+ */
 #define NGX_MCP_WINDOW_NAMES    2048
 
 /* windows examined to find the place of a new one */
@@ -723,7 +725,10 @@ ngx_mcp_send(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd)
 }
 
 
-/* delivers the rest of the feed's previous event, if a worker has left any */
+/*
+ * Delivers the rest of the feed's previous event, if a worker died before it
+ * had delivered all of it: events of a feed keep their order.
+ */
 
 static void
 ngx_mcp_send_unfinished_locked(ngx_mcp_zone_t *zone,
@@ -749,7 +754,7 @@ ngx_mcp_send_unfinished_locked(ngx_mcp_zone_t *zone,
 }
 
 
-/* returns whether an event with the post's id was taken before */
+/* returns whether an event with the post's id was consumed before */
 
 static ngx_uint_t
 ngx_mcp_send_repeated_locked(ngx_mcp_zone_t *zone, ngx_mcp_post_t *post)
@@ -886,7 +891,7 @@ ngx_mcp_send_find_out_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd,
 
             if (out->joins) {
 
-                /* the window finds its targets when it ends */
+                /* targets of the window are searched when it ends */
 
                 ngx_memzero(&after, sizeof(ngx_mcp_progress_sh_t));
                 after.delivery = i + 1;
@@ -1089,7 +1094,7 @@ ngx_mcp_send_room_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd)
 /*
  * Drops older events of the sessions that are targets, so that the new ones are
  * within the sessions' limits.  This may end the transaction, so it is done
- * before the event is taken: all from there on is one transaction.
+ * before the event is consumed: everything after that is one transaction.
  */
 
 static void
@@ -1157,7 +1162,7 @@ ngx_mcp_send_fits_locked(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out,
 }
 
 
-/* notes that the event is taken; returns as ngx_mcp_outbox_send() does */
+/* notes that the event is consumed; returns as ngx_mcp_outbox_send() does */
 
 static ngx_int_t
 ngx_mcp_send_consume_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd)
@@ -1228,7 +1233,7 @@ static void
 ngx_mcp_send_move_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd,
     ngx_mcp_progress_sh_t *at, ngx_mcp_progress_sh_t *after)
 {
-    /* the progress of an item is in the zone; else it is in own memory */
+    /* "at" is in the zone if there is an item, else in this process' memory */
 
     if (snd->item.block) {
         ngx_mcp_touch(zone, at);
@@ -1329,7 +1334,7 @@ ngx_mcp_send_channel_locked(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out,
 }
 
 
-/* makes an item of a new post that is too much for one hold of the lock */
+/* makes an item of a new post that has too many targets for one transaction */
 
 static ngx_int_t
 ngx_mcp_send_item(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd)
@@ -1403,7 +1408,7 @@ ngx_mcp_send_item(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd)
 
     } else {
 
-        /* without an item, the deliveries are lost if this worker dies */
+        /* "it" may be NULL: then the deliveries are lost if this worker dies */
 
         rc = ngx_mcp_send_consume_locked(zone, snd);
 
@@ -1559,8 +1564,9 @@ ngx_mcp_out_field(ngx_str_t *field, u_char *p, size_t len)
 
 
 /*
- * Notes that this worker delivers the item.  If another worker delivered the
- * item until now, it has no caller of ngx_mcp_outbox_run() any more.
+ * Notes that this worker delivers the item.  If another worker delivered it
+ * until now, the item is not ATTENDED any more: the caller of
+ * ngx_mcp_outbox_run() was in that worker.
  */
 
 static void
@@ -1776,8 +1782,9 @@ ngx_mcp_coalescing_insert_locked(ngx_mcp_zone_t *zone, ngx_mcp_item_sh_t *w,
 
 
 /*
- * Stores the new text in the window.  Without room, the event that waits there
- * counts for the new one, too; if none waits, the window delivers a gap.
+ * Stores the new text in the window.  If there is no room for it, the event
+ * that waits in the window also stands for the new one; if no event waits
+ * there, the window delivers a gap.
  */
 
 static void

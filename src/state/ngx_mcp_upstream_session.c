@@ -32,7 +32,7 @@ static void ngx_mcp_upstream_session_wake_locked(ngx_mcp_zone_t *zone,
 static ngx_mcp_upstream_session_sh_t *
     ngx_mcp_upstream_session_streamed_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t ref);
-static void ngx_mcp_upstream_session_stream_state_locked(ngx_mcp_zone_t *zone,
+static void ngx_mcp_upstream_stream_set_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_upstream_session_sh_t *us, ngx_uint_t stream);
 static ngx_uint_t ngx_mcp_upstream_session_missed_locked(
     ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
@@ -89,7 +89,7 @@ ngx_mcp_upstream_session_get(ngx_mcp_zone_t *zone, ngx_mcp_ref_t owner,
     case NGX_MCP_UPSTREAM_SESSION_MAKING:
         c = ngx_mcp_record(zone, call, NGX_MCP_CALL);
 
-        /* calls of a client session are woken without waking all workers */
+        /* a waiting call of a client session is woken alone, not all workers */
 
         if (c && ngx_mcp_session_locked(zone, us->rec.owner)) {
             ngx_mcp_touch(zone, c);
@@ -416,8 +416,8 @@ ngx_mcp_upstream_session_made(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
 
 /*
  * Two requests may send levels at the same time, and the upstream may get them
- * in any order.  The one whose level is not the lowest any more when it is
- * answered therefore sends the lowest one again.
+ * in any order.  Therefore a request whose level is not the lowest any more,
+ * when the upstream has answered, sends the lowest level again.
  */
 
 ngx_int_t
@@ -545,7 +545,7 @@ ngx_mcp_upstream_session_fail(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref)
 }
 
 
-/* ends the making of an upstream session without a result */
+/* ends a handshake that has not made an upstream session */
 
 static void
 ngx_mcp_upstream_session_give_up_locked(ngx_mcp_zone_t *zone,
@@ -719,7 +719,7 @@ ngx_mcp_upstream_session_stream_await(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
  */
 
 static void
-ngx_mcp_upstream_session_stream_state_locked(ngx_mcp_zone_t *zone,
+ngx_mcp_upstream_stream_set_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_upstream_session_sh_t *us, ngx_uint_t stream)
 {
     ngx_mcp_session_sh_t  *s;
@@ -747,8 +747,8 @@ ngx_mcp_upstream_session_stream_absent(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref)
     us = ngx_mcp_upstream_session_streamed_locked(zone, ref);
 
     if (us) {
-        ngx_mcp_upstream_session_stream_state_locked(zone, us,
-                                                     NGX_MCP_UPSTREAM_STREAM_ABSENT);
+        ngx_mcp_upstream_stream_set_locked(zone, us,
+                                           NGX_MCP_UPSTREAM_STREAM_ABSENT);
     }
 
     ngx_mcp_zone_unlock(zone);
@@ -845,8 +845,8 @@ ngx_mcp_upstream_session_stream_opened(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
             us->since = zone->sh->stamp + 1;
         }
 
-        ngx_mcp_upstream_session_stream_state_locked(zone, us,
-                                                     NGX_MCP_UPSTREAM_STREAM_TRIED);
+        ngx_mcp_upstream_stream_set_locked(zone, us,
+                                           NGX_MCP_UPSTREAM_STREAM_TRIED);
     }
 
     ngx_mcp_zone_unlock(zone);
@@ -867,8 +867,8 @@ ngx_mcp_upstream_session_stream_closed(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref)
     if (us) {
         us->since = 0;
 
-        ngx_mcp_upstream_session_stream_state_locked(zone, us,
-                                                     NGX_MCP_UPSTREAM_STREAM_TRIED);
+        ngx_mcp_upstream_stream_set_locked(zone, us,
+                                           NGX_MCP_UPSTREAM_STREAM_TRIED);
     }
 
     ngx_mcp_zone_unlock(zone);
@@ -890,8 +890,8 @@ ngx_mcp_upstream_session_stream_release(ngx_mcp_zone_t *zone,
         us->since = 0;
         us->listener = 0;
 
-        ngx_mcp_upstream_session_stream_state_locked(zone, us,
-                                                     NGX_MCP_UPSTREAM_STREAM_TRIED);
+        ngx_mcp_upstream_stream_set_locked(zone, us,
+                                           NGX_MCP_UPSTREAM_STREAM_TRIED);
 
         if (over) {
             us->had_stream = 0;
@@ -1059,8 +1059,8 @@ ngx_mcp_upstream_session_lost_locked(ngx_mcp_zone_t *zone,
     us->since = 0;
     us->listener = 0;
 
-    ngx_mcp_upstream_session_stream_state_locked(zone, us,
-                                                 NGX_MCP_UPSTREAM_STREAM_TRIED);
+    ngx_mcp_upstream_stream_set_locked(zone, us,
+                                       NGX_MCP_UPSTREAM_STREAM_TRIED);
 }
 
 
