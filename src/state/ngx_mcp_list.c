@@ -662,8 +662,8 @@ ngx_mcp_list_confirm(ngx_mcp_zone_t *zone, ngx_mcp_ref_t part,
 
 
 /*
- * Returns whether the list differs from the one that clients saw last, which is
- * perhaps not stored any more.
+ * Returns whether the list differs from the one that clients got last, even if
+ * that one is not stored any more.
  */
 
 static ngx_uint_t
@@ -731,7 +731,9 @@ ngx_mcp_list_forget(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
     walk.endpoint = endpoint;
     walk.tenant = tenant;
 
-    /* changes the number first, so that lists in open responses are not kept */
+    /*
+     * the number changes first, so that lists in open responses are not stored
+     */
 
     ngx_mcp_zone_lock(zone);
 
@@ -767,7 +769,7 @@ ngx_mcp_lists_forgotten(ngx_mcp_zone_t *zone)
 }
 
 
-/* makes room for a list; all lists take a quarter of the zone at most */
+/* makes room for a list; all lists may occupy a quarter of the zone */
 
 static ngx_int_t
 ngx_mcp_list_room_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,

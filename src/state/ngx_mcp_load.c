@@ -1358,7 +1358,7 @@ ngx_mcp_load_lease(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity,
         l->holder.fence = (uint32_t) ngx_mcp_load_number(a, FENCE);
         l->consumed = ngx_mcp_load_number(a, COUNT);
 
-        /* without sessions that go on, no client has missed an event */
+        /* without restored sessions, no client has missed an event */
 
         if (ngx_mcp_load_number(a, FLAGS) & NGX_MCP_TLV_CONNECTED
             && (g ? g->sessions : load->saved->sessions))

@@ -726,8 +726,8 @@ ngx_mcp_send(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd)
 
 
 /*
- * Delivers the rest of the feed's previous event, if a worker died before it
- * had delivered all of it: events of a feed keep their order.
+ * Delivers the rest of the feed's previous event, if any is left, so that the
+ * events of a feed are delivered in their order.
  */
 
 static void

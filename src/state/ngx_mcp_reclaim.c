@@ -9,15 +9,15 @@
 
 /*
  * Shares.  An account may hold as many blocks as stay free.  So a single
- * account has half of the zone at most, two have a third each, and there is
- * always room for another one.  The account of a tenant may hold four times as
- * many.  Events share the half of the zone that they may fill in the same way.
+ * account may hold half of the zone, two a third each, and there is always room
+ * for another one.  The account of a tenant may hold four times as many.
+ * Events may fill half of the zone, which is shared in the same way.
  *
- * New sessions leave a reserve to those that exist.  Calls and streams of an
- * account that has its share may use the first half of the reserve, and so may
- * the only event of a session if it is small, and events that a call's reader
- * is about to read.  An account that holds little may use more of the reserve,
- * however much others of its tenant hold.
+ * New sessions leave a reserve (1/16 of the zone) to existing ones.  Calls and
+ * streams of an account that has its share may use the first half of the
+ * reserve, and so may the only event of a session if it is small, and events
+ * that a call's reader is about to read.  An account that holds little may use
+ * more of the reserve, however much others of its tenant hold.
  */
 
 #define NGX_MCP_ROOM_SESSIONS  4
@@ -117,7 +117,7 @@ ngx_mcp_idle_overdue(ngx_mcp_session_sh_t *s, uint64_t now, uint64_t *late)
 
 /*
  * Examines the session that was idle for longest in each idle class, and ends
- * the one whose timeout is over for longest.  NGX_DECLINED: no session was
+ * the one whose timeout was exceeded for longest.  NGX_DECLINED: no session was
  * ended.
  */
 
@@ -620,8 +620,9 @@ ngx_mcp_room_fits(ngx_mcp_zone_t *zone, ngx_mcp_room_request_t *req)
 
 
 /*
- * Returns why the request was refused: its tenant's share, if it fits without
- * that; else the client's share, if it fits without both; else the zone's size.
+ * Returns the reason for which the request was refused: its tenant's share, if
+ * it fits without that limit; else the client's share, if it fits without both
+ * limits; else the zone's size.
  */
 
 static ngx_mcp_full_e

@@ -740,7 +740,7 @@ ngx_mcp_state_read(ngx_mcp_zone_t *zone, ngx_mcp_state_file_t *file)
 }
 
 
-/* loads the state from an open file; returns NULL, or why this is impossible */
+/* loads the state from an open file; returns NULL, or a reason of failure */
 
 static const char *
 ngx_mcp_state_load(ngx_mcp_zone_t *zone, ngx_mcp_state_open_t *o,

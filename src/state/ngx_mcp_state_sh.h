@@ -749,8 +749,8 @@ typedef struct {
     uint64_t                number;       /* ngx_mcp_groups_t.number */
     ngx_mcp_ref_t           group;        /* the group that got it last */
     uint32_t                delivery;     /* index of the next delivery */
-    uint32_t                opened;       /* 1: the delivery must not join or
-                                             open a window again */
+    uint32_t                opened;       /* 1: the next delivery has been in a
+                                             window, or needs none */
 } ngx_mcp_progress_sh_t;
 
 

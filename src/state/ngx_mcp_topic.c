@@ -250,8 +250,8 @@ ngx_mcp_topic_get_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
 
 
 /*
- * Makes room for one more topic in the group.  NGX_OK; NGX_DECLINED: the group
- * has as many topics as it may have, and all of them are in use.
+ * Makes room for one more topic in the group.  NGX_OK; NGX_DECLINED: the limit
+ * of the group is reached, and all of its topics are in use.
  */
 
 static ngx_int_t
@@ -315,9 +315,9 @@ ngx_mcp_topic_victim_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
 
 
 /*
- * Returns whether one more topic may be charged to the session.  If the session
- * has as many as it may have, one that is not in use is dropped, or is not
- * charged to the session any more.
+ * Returns whether one more topic may be charged to the session.  If the limit
+ * of the session is reached, one of its topics that is not in use is dropped,
+ * or is not charged to the session any more.
  */
 
 static ngx_uint_t
@@ -748,7 +748,7 @@ ngx_mcp_topic_watch(ngx_mcp_zone_t *zone, ngx_mcp_caller_t *caller,
 
     *ref = ngx_mcp_ref(zone, t);
 
-    /* a position ahead of all events is from before the zone was emptied */
+    /* a position after all events comes from before the zone was emptied */
 
     if (*after > zone->sh->stamp) {
         *after = reader.session
