@@ -86,7 +86,7 @@ typedef struct {
     ngx_mcp_load_list_e     list;
     ngx_uint_t              locked;       /* the handler runs under the lock */
     ngx_mcp_load_pt         handler;      /* NULL: the entities of the list
-                                             are made owners */
+                                             are added to the owners */
 } ngx_mcp_load_step_t;
 
 
@@ -386,8 +386,8 @@ ngx_mcp_load_push(ngx_mcp_load_t *load, ngx_uint_t n,
 
 
 /*
- * Makes the entities of list n that have a record owners, so that
- * ngx_mcp_load_owner() finds them.
+ * Adds the entities of list n that have a record to the list of owners, in
+ * which ngx_mcp_load_owner() searches.
  */
 
 static void

@@ -595,7 +595,7 @@ ngx_mcp_log_note_lost_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
     ngx_mcp_touch(zone, &g->log);
     g->log.last++;
 
-    /* wakes all readers, as none of them can tell for whom the event was */
+    /* wakes all readers, as the target of the event is not stored exactly */
 
     ngx_mcp_group_ring_locked(zone, g, NULL);
 }

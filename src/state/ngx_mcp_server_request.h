@@ -23,7 +23,7 @@
 #include "ngx_mcp_schema.h"
 
 
-/* bytes of the id that the module makes, a UUID in quotes; also of the token */
+/* bytes of the id and progress token that the module makes, a UUID in quotes */
 #define NGX_MCP_SERVER_REQUEST_ID_LEN  (NGX_MCP_UUID_LEN + 2)
 
 

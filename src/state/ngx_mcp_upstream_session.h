@@ -100,7 +100,7 @@ ngx_int_t ngx_mcp_upstream_session_made(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t ref, ngx_str_t *upstream, ngx_str_t *id,
     ngx_uint_t revision, ngx_uint_t *level);
 
-/* whether "level" is set, and lower than "set" or "set" is unset */
+/* whether "level" is not UNSET, and "set" is UNSET or a higher level */
 #define ngx_mcp_level_lowers(level, set)                                      \
     ((level) != NGX_MCP_LEVEL_UNSET                                           \
      && ((set) == NGX_MCP_LEVEL_UNSET || (level) < (set)))
