@@ -567,7 +567,7 @@ static void
 ngx_mcp_audience_limit(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
     ngx_uint_t max)
 {
-    uint64_t                  asked;
+    uint64_t                  used;
     ngx_int_t                 rc;
     ngx_uint_t                i, count, unused;
     ngx_mcp_ref_t             victim;
@@ -580,7 +580,7 @@ ngx_mcp_audience_limit(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
         walk.endpoint = endpoint;
 
         count = 0;
-        asked = 0;
+        used = 0;
         unused = 0;
 
         do {
@@ -592,10 +592,10 @@ ngx_mcp_audience_limit(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
                 a = ngx_mcp_block(zone, walk.ref.block);
 
                 if (count++ == 0 || (a->members == 0) > unused
-                    || ((a->members == 0) == unused && a->used < asked))
+                    || ((a->members == 0) == unused && a->used < used))
                 {
                     victim = walk.ref;
-                    asked = a->used;
+                    used = a->used;
                     unused = (a->members == 0);
                 }
             }

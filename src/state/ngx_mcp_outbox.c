@@ -94,8 +94,7 @@ typedef struct {
     ngx_mcp_ref_t           item;         /* block 0: there is no item */
     ngx_mcp_progress_sh_t   at;           /* progress if there is no item */
     ngx_uint_t              done;         /* number of targets that are done */
-    ngx_uint_t              examined;     /* number of groups examined in this
-                                             turn */
+    ngx_uint_t              examined;     /* groups examined in this turn */
     ngx_uint_t              large;        /* number of targets for which the
                                              event is too large */
     ngx_uint_t              full;         /* number of targets without room */
@@ -113,8 +112,7 @@ typedef struct {
 
     ngx_uint_t              direct;       /* number of deliveries to a session
                                              or call */
-    ngx_uint_t              existing;     /* number of these whose session or
-                                             call exists */
+    ngx_uint_t              existing;     /* number of these that exist */
     ngx_uint_t              more;         /* 1: there are more targets than one
                                              hold of the lock delivers to */
     ngx_uint_t              now_examined; /* number of groups examined */
@@ -725,10 +723,7 @@ ngx_mcp_send(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd)
 }
 
 
-/*
- * Delivers the rest of the feed's previous event, if any is left, so that the
- * events of a feed are delivered in their order.
- */
+/* delivers the rest of the feed's previous event: events keep their order */
 
 static void
 ngx_mcp_send_unfinished_locked(ngx_mcp_zone_t *zone,
@@ -1069,8 +1064,7 @@ ngx_mcp_send_room_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd)
 
         t->has_room = t->has_room
                       && ngx_mcp_room_reserve_more_locked(zone, t->ref, room,
-                                                          n, sum)
-                         == NGX_OK;
+                                                          n, sum) == NGX_OK;
 
         if (t->has_room) {
             sum += n;
@@ -1563,11 +1557,7 @@ ngx_mcp_out_field(ngx_str_t *field, u_char *p, size_t len)
 }
 
 
-/*
- * Notes that this worker delivers the item.  If another worker delivered it
- * until now, the item is not ATTENDED any more: the caller of
- * ngx_mcp_outbox_run() was in that worker.
- */
+/* notes that this worker delivers the item, perhaps instead of another one */
 
 static void
 ngx_mcp_item_take_over_locked(ngx_mcp_zone_t *zone, ngx_mcp_item_sh_t *it)

@@ -23,9 +23,8 @@ typedef struct {
     uint64_t                last;         /* position that was given last */
     ngx_mcp_list_sh_t       list;         /* entries, oldest first */
     uint32_t                count;        /* number of entries */
-    uint32_t                nread;        /* number of events that streams
-                                             have read, in the log of a session;
-                                             else not used */
+    uint32_t                nread;        /* for the owner's use: number of
+                                             entries that were read */
 } ngx_mcp_log_sh_t;
 
 

@@ -59,10 +59,10 @@ typedef struct {
     ngx_mcp_reader_sh_t     holder;
     ngx_mcp_reader_sh_t     previous;     /* previous reader in an overlap */
     uint16_t                key_len;
-    uint16_t                former;       /* worker that lost the lease and is
-                                             to be notified of this */
-    uint32_t                former_nonce; /* nonce of its slot; 0: no worker is
-                                             to be notified */
+    uint16_t                former;       /* worker that lost the lease and has
+                                             to be woken for this */
+    uint32_t                former_nonce; /* nonce of its slot; 0: no worker has
+                                             to be woken */
     uint32_t                id_len;       /* length of the last event id */
     uint32_t                note_len;     /* length of the note */
     uint32_t                overlap;      /* number of the overlap: the fence
