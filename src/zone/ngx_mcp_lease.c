@@ -23,7 +23,7 @@ static ngx_int_t ngx_mcp_lease_make_locked(ngx_mcp_zone_t *zone,
     ngx_str_t *key, ngx_mcp_stage_t *stage, ngx_mcp_lease_share_t *share);
 static ngx_uint_t ngx_mcp_lease_live_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_reader_sh_t *r);
-static ngx_uint_t ngx_mcp_lease_alive_locked(ngx_mcp_zone_t *zone,
+static ngx_uint_t ngx_mcp_lease_renewed_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_reader_sh_t *r);
 static ngx_uint_t ngx_mcp_lease_entitled_locked(ngx_mcp_zone_t *zone);
 static ngx_uint_t ngx_mcp_lease_newer_locked(ngx_mcp_zone_t *zone);
@@ -316,7 +316,7 @@ ngx_mcp_lease_claim(ngx_mcp_zone_t *zone, ngx_str_t *key, ngx_pool_t *pool,
 }
 
 
-/* returns whether there is a reader and its worker has not died */
+/* returns whether there is a reader whose worker has not died */
 
 static ngx_uint_t
 ngx_mcp_lease_live_locked(ngx_mcp_zone_t *zone, ngx_mcp_reader_sh_t *r)
@@ -336,7 +336,7 @@ ngx_mcp_lease_live_locked(ngx_mcp_zone_t *zone, ngx_mcp_reader_sh_t *r)
 /* returns whether the reader's worker is alive and has renewed the lease */
 
 static ngx_uint_t
-ngx_mcp_lease_alive_locked(ngx_mcp_zone_t *zone, ngx_mcp_reader_sh_t *r)
+ngx_mcp_lease_renewed_locked(ngx_mcp_zone_t *zone, ngx_mcp_reader_sh_t *r)
 {
     return ngx_mcp_lease_live_locked(zone, r)
            && r->deadline >= ngx_current_msec;
@@ -401,7 +401,7 @@ ngx_mcp_lease_free_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l)
 
     if (l->holder.deadline < ngx_current_msec) {
 
-        /* a pause of the machine, which this worker notices, stops both */
+        /* if this worker was paused, the holder probably was paused as well */
 
         return !ngx_mcp_zone_late(zone)
                && (zone->resumed == 0
@@ -452,7 +452,7 @@ ngx_mcp_lease_overlap_pass_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l)
     l->joined = 0;
     l->match_until = 0;
 
-    if (ngx_mcp_lease_alive_locked(zone, r) && r->connected
+    if (ngx_mcp_lease_renewed_locked(zone, r) && r->connected
         && l->id_len == 0)
     {
         /*
@@ -508,7 +508,7 @@ ngx_mcp_lease_previous_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l)
     if (l->joined == 0
         || ngx_current_msec < l->joined + NGX_MCP_LEASE_GRACE)
     {
-        if (ngx_mcp_lease_alive_locked(zone, &l->previous)) {
+        if (ngx_mcp_lease_renewed_locked(zone, &l->previous)) {
             return &l->previous;
         }
 
@@ -905,7 +905,7 @@ ngx_mcp_lease_await_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l)
 static ngx_int_t
 ngx_mcp_lease_state_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l)
 {
-    if (l->holder.connected && ngx_mcp_lease_alive_locked(zone, &l->holder)) {
+    if (l->holder.connected && ngx_mcp_lease_renewed_locked(zone, &l->holder)) {
         return NGX_OK;
     }
 
@@ -996,7 +996,7 @@ ngx_mcp_lease_info(ngx_mcp_zone_t *zone, ngx_uint_t n, ngx_pool_t *pool,
     info->fence = l->holder.fence;
     info->consumed = l->consumed;
 
-    if (ngx_mcp_lease_alive_locked(zone, &l->holder)) {
+    if (ngx_mcp_lease_renewed_locked(zone, &l->holder)) {
         info->holder = ngx_mcp_slot(zone, l->holder.worker)->pid;
         info->held = ngx_current_msec - (ngx_msec_t) l->holder.claimed;
     }
@@ -1261,7 +1261,7 @@ ngx_mcp_lease_reasons_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l,
 static ngx_uint_t
 ngx_mcp_lease_stale_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l)
 {
-    if (l->previous.nonce || ngx_mcp_lease_alive_locked(zone, &l->holder)) {
+    if (l->previous.nonce || ngx_mcp_lease_renewed_locked(zone, &l->holder)) {
         return 0;
     }
 

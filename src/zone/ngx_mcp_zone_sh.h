@@ -257,8 +257,9 @@ struct ngx_mcp_zone_sh_s {
      - 1 - (n))
 
 /*
- * ms since this worker's own heartbeat, after which the worker was paused, and
- * ms after the pause in which other workers resume their work as well
+ * ms; if this worker's own heartbeat is older, the worker was paused, probably
+ * with the whole machine.  For as long after the pause, the worker claims no
+ * lease only because its holder has not renewed it.
  */
 #define NGX_MCP_HEARTBEAT_PAUSE  2000
 
