@@ -29,7 +29,7 @@ typedef struct {
 
 /*
  * Reads the envelope of a request.  NGX_OK; NGX_DECLINED: the envelope is not
- * complete or not valid, and *why says what is wrong.
+ * complete or not valid, and *why says why.
  */
 ngx_int_t ngx_mcp_envelope_read(ngx_mcp_message_t *m,
     ngx_mcp_envelope_t *envelope, const char **why);

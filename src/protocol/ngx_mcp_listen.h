@@ -29,8 +29,8 @@ typedef struct {
 /*
  * Reads the filter of a scanned request, with URIs from pool.  Members that
  * the revision does not know are ignored, and a URI that appears twice counts
- * once.  max: the limit of URIs.  NGX_OK; NGX_DECLINED: *why says what
- * is wrong; NGX_ERROR: no memory.
+ * once.  max: the limit of URIs.  NGX_OK; NGX_DECLINED: the filter is
+ * not valid, and *why says why; NGX_ERROR: no memory.
  */
 ngx_int_t ngx_mcp_listen_read(ngx_mcp_message_t *m, ngx_uint_t max,
     ngx_pool_t *pool, ngx_mcp_listen_t *listen, const char **why);

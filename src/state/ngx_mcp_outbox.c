@@ -13,11 +13,11 @@
 #define NGX_MCP_SEND_JOURNAL    8192
 
 /* most groups or items that are examined under one hold of the lock */
-#define NGX_MCP_SEND_EXAMINE       64
+#define NGX_MCP_SEND_EXAMINE    64
 
 /* in one turn: most targets that get an event, and most groups examined */
 #define NGX_MCP_SEND_TURN       512
-#define NGX_MCP_SEND_TURN_GROUPS      2048
+#define NGX_MCP_SEND_TURN_GROUPS  2048
 
 /* most items that are delivered in one turn */
 #define NGX_MCP_SEND_DUE        64
@@ -1656,7 +1656,7 @@ ngx_mcp_coalescing_key(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out)
         ngx_mcp_target_sh_t  target;
         ngx_mcp_ref_t        ref;
         uint64_t             names;
-        uint64_t             what;
+        uint64_t             coalesce_key;
         uint64_t             how;
     } k;
 
@@ -1665,7 +1665,7 @@ ngx_mcp_coalescing_key(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out)
     k.target = out->head.target;
     k.ref = out->head.ref;
     k.names = ngx_mcp_hash(zone, &out->endpoint, &out->tenant);
-    k.what = out->head.coalesce_key;
+    k.coalesce_key = out->head.coalesce_key;
     k.how = out->head.how & NGX_MCP_SEND_KEY;
 
     key.data = (u_char *) &k;

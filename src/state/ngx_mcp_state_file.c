@@ -90,7 +90,7 @@ static ngx_int_t ngx_mcp_state_buffer(ngx_mcp_state_write_t *w, size_t size);
 static ngx_int_t ngx_mcp_state_flush(ngx_mcp_state_write_t *w);
 static ngx_int_t ngx_mcp_state_end(ngx_mcp_state_write_t *w);
 static ngx_int_t ngx_mcp_state_replace(ngx_mcp_state_write_t *w);
-static void ngx_mcp_state_failed(ngx_mcp_state_write_t *w, const char *what);
+static void ngx_mcp_state_failed(ngx_mcp_state_write_t *w, const char *call);
 static void ngx_mcp_state_sync_folder(u_char *name);
 static void ngx_mcp_state_temp_name(ngx_mcp_state_file_t *file, u_char *name,
     long pid);
@@ -566,13 +566,13 @@ ngx_mcp_state_replace(ngx_mcp_state_write_t *w)
 
 
 static void
-ngx_mcp_state_failed(ngx_mcp_state_write_t *w, const char *what)
+ngx_mcp_state_failed(ngx_mcp_state_write_t *w, const char *call)
 {
     ngx_log_error(NGX_LOG_ERR, w->zone->log, ngx_errno,
                   "mcp zone \"%V\" was not written to \"%V\": %s \"%s\" "
                   "failed; sessions end with nginx until this is possible "
                   "(\"state\" of \"mcp_zone\")",
-                  &w->zone->name, &w->file->name, what, w->name);
+                  &w->zone->name, &w->file->name, call, w->name);
 }
 
 

@@ -158,9 +158,9 @@ typedef struct {
 
 
 /*
- * A key tells a worker what has changed.  It is one of 64 bits, chosen by the
- * number or hash of the thing that changed, so that several things may have the
- * same key.
+ * A key stands for a thing that has changed.  It is one of 64 bits, chosen by
+ * the number or hash of that thing, so that several things may have the same
+ * key.
  */
 #define NGX_MCP_RING_KEY(hash)  ((uint64_t) 1 << ((hash) & 63))
 #define NGX_MCP_RING_ANY        ((uint64_t) -1)
