@@ -327,7 +327,7 @@ ngx_http_mcp_event_topic_of_kind(ngx_http_mcp_bridge_t *bridge,
         return NGX_ERROR;
     }
 
-    d->topic.asked = 1;
+    d->topic.existing = 1;
 
     return NGX_OK;
 }
@@ -428,14 +428,14 @@ ngx_http_mcp_event_coalesce(ngx_mcp_delivery_t *d,
         d->counts[i] = out->counts[i];
     }
 
-    d->what.len = in->kind.len + rule->value.len + rule->level.len + 3;
+    d->coalesce_key.len = in->kind.len + rule->value.len + rule->level.len + 3;
 
-    p = ngx_pnalloc(pool, d->what.len);
+    p = ngx_pnalloc(pool, d->coalesce_key.len);
     if (p == NULL) {
         return NGX_ERROR;
     }
 
-    d->what.data = p;
+    d->coalesce_key.data = p;
 
     p = ngx_cpymem(p, in->kind.data, in->kind.len);
     *p++ = '\0';

@@ -289,7 +289,7 @@ ngx_http_mcp_event_in_not_kept(ngx_http_mcp_event_in_t *in,
     for (i = 0; i < post->n; i++) {
         d = &post->deliveries[i];
 
-        if (!d->not_kept || d->topic.other || d->topic.asked) {
+        if (!d->not_kept || d->topic.other || d->topic.existing) {
             continue;
         }
 

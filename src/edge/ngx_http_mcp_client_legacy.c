@@ -411,7 +411,7 @@ ngx_http_mcp_legacy_client_find_session(ngx_http_request_t *r,
     ctx->caller.session_id = ctx->header_session;
     ctx->caller.revision = ctx->session.revision;
     ctx->caller.level = ctx->session.level;
-    ctx->caller.audience = ctx->session.listed;
+    ctx->caller.audience = ctx->session.member_of;
     ctx->caller.session = ctx->session.ref;
     ctx->caller.found = &ctx->session;
 

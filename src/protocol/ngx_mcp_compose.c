@@ -128,7 +128,7 @@ ngx_mcp_error_valid(ngx_mcp_json_t *json, ngx_str_t *text)
         code.len--;
     }
 
-    /* clients take 1.0 for an integer */
+    /* clients read 1.0 as an integer */
 
     last = code.data + code.len;
 

@@ -21,13 +21,13 @@
 
 #define NGX_MCP_UUID_LEN         36
 
-/* bytes of the longest JSON-RPC id token, quotes included; longer: refused */
+/* bytes; a JSON-RPC id that is longer, quotes included, is refused */
 #define NGX_MCP_ID_MAX           256
 
 /* bytes of the longest method, name and URI; nginx's limits can hold them */
 #define NGX_MCP_URI_MAX          16384
 
-/* the most digits of an error code; clients read longer ones inexactly */
+/* most digits of an error code; clients would read longer ones inexactly */
 #define NGX_MCP_ERROR_DIGITS     15
 
 

@@ -47,7 +47,7 @@ ngx_str_t ngx_mcp_declared_compose(ngx_pool_t *pool, ngx_uint_t declared);
 ngx_str_t ngx_mcp_audience_key(ngx_pool_t *pool, u_char letter,
     ngx_str_t *list_key);
 
-/* reads the parts of a key; NGX_OK; NGX_DECLINED: the text is no key */
+/* splits the key of an audience; NGX_OK; NGX_DECLINED: it is no such key */
 ngx_int_t ngx_mcp_audience_key_parse(ngx_str_t *key, ngx_uint_t *declared,
     ngx_str_t *list_key);
 

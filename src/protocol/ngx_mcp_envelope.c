@@ -338,8 +338,8 @@ ngx_mcp_params_property(ngx_mcp_params_t *params, ngx_str_t *name,
 
 /*
  * Returns the raw value of a member; empty: there is none.  Of several members
- * with the name the last counts.  once: if there are several, none counts, as
- * parsers differ in which one they take.
+ * with the name the last counts.  once: 1: if there are several, none counts,
+ * as parsers differ in the one that they use.
  */
 
 static ngx_str_t

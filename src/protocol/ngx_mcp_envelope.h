@@ -29,7 +29,7 @@ typedef struct {
 
 /*
  * Reads the envelope of a request.  NGX_OK; NGX_DECLINED: the envelope is not
- * complete or not valid, and *why says what is wrong.
+ * complete or not valid, and *why says why.
  */
 ngx_int_t ngx_mcp_envelope_read(ngx_mcp_message_t *m,
     ngx_mcp_envelope_t *envelope, const char **why);
@@ -51,12 +51,12 @@ ngx_int_t ngx_mcp_header_is_json(ngx_str_t *header, ngx_str_t *raw,
 
 
 /*
- * Walks over the arguments that the tool's schema wants to be repeated in
- * headers ("x-mcp-header").  For each argument it calls next() with the name of
- * the header behind "Mcp-Param-", and the raw value of the argument, which is
- * empty if no header is to be sent.  If next() returns anything but NGX_OK,
- * the walk ends with that code.  tool: the raw entry of the tool in the list;
- * arguments: raw, or empty.  NGX_ABORT: no memory.
+ * Walks over the arguments that clients have to repeat in headers, as the
+ * tool's schema says ("x-mcp-header").  For each argument it calls next() with
+ * the header's name without "Mcp-Param-", and the raw value of the argument,
+ * which is empty if no header is to be sent.  If next() returns anything but
+ * NGX_OK, the walk ends with that code.  tool: the raw entry of the tool in the
+ * list; arguments: raw, or empty.  NGX_ABORT: no memory.
  */
 typedef ngx_int_t (*ngx_mcp_param_pt)(void *data, ngx_str_t *name,
     ngx_str_t *value);

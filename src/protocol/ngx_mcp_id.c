@@ -17,8 +17,8 @@ static ngx_int_t ngx_mcp_hex_parse(u_char **pos, u_char *last, ngx_uint_t max,
 
 
 /*
- * Random bytes, of which the first "left" were not given out yet.  pid: the
- * process that has read them; a child must not use the bytes of its parent.
+ * Random bytes, of which the first "left" are not used yet.  pid: the process
+ * that has read them; a child must not use the bytes of its parent.
  */
 
 static struct {

@@ -17,8 +17,8 @@
 
 
 /*
- * Fills dst with random bytes of the kernel, 4080 at most.  NGX_OK; NGX_ERROR:
- * the kernel has given none.
+ * Fills dst with at most 4080 random bytes from the kernel.  NGX_OK; NGX_ERROR:
+ * the kernel returned an error.
  */
 ngx_int_t ngx_mcp_random(void *dst, size_t len);
 

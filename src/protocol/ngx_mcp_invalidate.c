@@ -240,8 +240,8 @@ ngx_mcp_rule_json(ngx_str_t *value)
     ngx_mcp_json_t   json;
 
     /*
-     * What replaces a field outside of strings, and within a string: a text
-     * that is valid next to these is valid next to any value.
+     * Sample values of a field outside of strings, and within a string: if the
+     * text is valid JSON with these, it is valid with any value.
      */
 
     static ngx_str_t  any[] = { ngx_string("[]"), ngx_string("z") };
@@ -613,7 +613,7 @@ ngx_mcp_rule_details(ngx_mcp_rule_t *rule, ngx_mcp_invalidate_t *event,
             }
         }
 
-        /* a name that the rule has twice is taken once */
+        /* a field that appears twice in the rule becomes one member */
 
         if (ngx_mcp_event_details[i].len == 0
             && !ngx_mcp_rule_named(rule->value.data, value.data, &field)
@@ -914,8 +914,8 @@ ngx_mcp_payload_member(ngx_mcp_invalidate_t *event, ngx_str_t *name,
 
 
 /*
- * Finds a member of an object.  As rules look for many names, *members keeps
- * the members that were passed, so that the text is read only once.
+ * Finds a member of an object.  As rules search many names, *members stores the
+ * members that were read so far, so that the text is read only once.
  */
 
 static ngx_uint_t

@@ -45,7 +45,7 @@ typedef struct {
 } ngx_mcp_rule_t;
 
 
-/* a cache: the first members of an object, as far as it was searched */
+/* a cache of the members of an object up to where it was searched so far */
 
 #define NGX_MCP_MEMBERS  16
 
@@ -64,8 +64,9 @@ typedef struct {
     ngx_str_t               kind;         /* decoded */
     ngx_str_t               payload;      /* raw object whose members are
                                              fields as well, or empty */
-    ngx_uint_t              coalescing;   /* similar events may become one, so
-                                             notifications get no count yet */
+    ngx_uint_t              coalescing;   /* 1: similar events may be coalesced,
+                                             so that the count is inserted into
+                                             notifications later */
 
     /* private */
     ngx_mcp_members_t       members;
@@ -103,7 +104,7 @@ extern ngx_str_t  ngx_mcp_event_private[];
 
 /*
  * Reads an ACTION of mcp_invalidate into rule->action, value and level.
- * Returns NULL, or what is wrong with the text.
+ * Returns NULL, or a text that says why ACTION is not valid.
  */
 const char *ngx_mcp_rule_parse(ngx_mcp_rule_t *rule, ngx_str_t *text);
 
@@ -124,8 +125,8 @@ ngx_int_t ngx_mcp_rule_apply(ngx_mcp_rule_t *rule, ngx_mcp_invalidate_t *event,
     ngx_str_t *logger, ngx_pool_t *pool, ngx_mcp_notification_t *out);
 
 /*
- * Whether the event says how many events it stands for; *count is then that
- * number.
+ * Returns whether the event has a member for the number of events that it
+ * stands for; *count becomes this number.
  */
 ngx_uint_t ngx_mcp_invalidate_count(ngx_mcp_invalidate_t *event,
     uint64_t *count);

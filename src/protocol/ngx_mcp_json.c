@@ -62,11 +62,12 @@ static void ngx_mcp_json_similar(ngx_mcp_json_t *json, ngx_uint_t n,
 
 
 /*
- * The mark of a member is made of the length of its name and of its parent's
- * path.  The mark and the first letter, in either case, give the place at which
- * the member is looked for.  No two members may have the same place: if the
- * compiler says that an initializer is overridden, another factor is needed,
- * which must be larger than any path.
+ * A perfect hash of the noted members.  The mark of a member is made of the
+ * length of its name and of its parent's path.  The mark and the first letter
+ * of the name, in upper or lower case, give the member's place in the table.
+ * No two members may have the same place: if the compiler warns of an
+ * overridden initializer, the factor has to be changed; it must be larger than
+ * any path.
  */
 
 #define ngx_mcp_json_mark(len, parent)  ((uint64_t) (len) * 55 + (parent))

@@ -12,10 +12,10 @@
  * and more) and notes where the members of a fixed table of paths lie.
  *
  * Names are compared case-sensitively after decoding their escapes.  Other
- * parsers may take a different name for that of a noted member, so the scan
- * notes it, too (ngx_mcp_span_t, "folded"): a name that is equal after case
- * folding (U+017F is an s, U+212A a k, U+0130 and U+0131 an i), if it is cut
- * at a NUL, or without half a surrogate pair.
+ * parsers may accept a different name for that of a noted member, so the scan
+ * notes such a name, too (ngx_mcp_span_t, "folded"): one that is equal after
+ * case folding (U+017F is an s, U+212A a k, U+0130 and U+0131 an i), or when it
+ * is cut at a NUL, or when half a surrogate pair is removed from it.
  *
  * Half a surrogate pair as an escape ("\ud83d") is valid by the grammar of RFC
  * 8259.  The scan accepts it and notes that the string has one ("lone"); it is
@@ -47,8 +47,8 @@ typedef enum {
 
 
 /*
- * The members that the scan notes: path, the path of the parent object, key
- * with its first character.
+ * The members that the scan notes: path, path of the parent object, first
+ * character of the name, name.
  */
 
 #define NGX_MCP_JSON_PATHS(_)                                                 \
@@ -117,13 +117,16 @@ typedef enum {
 } ngx_mcp_path_e;
 
 
-/* where a value lies; offsets count from the first byte of the first piece */
+/*
+ * The place of a value in the text; offsets count from the first byte of the
+ * first piece.
+ */
 
 typedef struct {
     uint32_t                start;
     uint32_t                end;
     unsigned                type:8;       /* ngx_mcp_json_type_e */
-    unsigned                count:8;      /* how many members had this name */
+    unsigned                count:8;      /* number of members with this name */
     unsigned                folded:1;     /* there is a member whose name other
                                              parsers may take for this name */
     unsigned                lone:1;       /* the string has half a surrogate
@@ -137,7 +140,7 @@ typedef struct {
     ngx_mcp_span_t          members[NGX_MCP_PATH_MAX];
     ngx_mcp_json_type_e     type;         /* type of the whole value */
     const char             *error;        /* reason of NGX_ERROR */
-    size_t                  offset;       /* bytes taken so far */
+    size_t                  offset;       /* number of bytes read so far */
 
     const u_char           *literal;      /* rest of true, false or null that
                                              is still to come */
@@ -163,8 +166,8 @@ typedef struct {
                                              member */
     unsigned                cut:1;        /* the name has a NUL, behind which it
                                              is ignored */
-    unsigned                altered:1;    /* key[] differs from the name: see
-                                             "folded" */
+    unsigned                altered:1;    /* key[] is not exactly the name: a
+                                             match counts as "folded" */
     unsigned                ambiguous:1;  /* a noted member has count > 1,
                                              folded or lone */
     u_char                  nesting[NGX_MCP_JSON_DEPTH / 8];
@@ -175,8 +178,8 @@ typedef struct {
 void ngx_mcp_json_init(ngx_mcp_json_t *json);
 
 /*
- * Scans a piece.  NGX_AGAIN: the text is valid so far; NGX_ERROR: it is not
- * JSON, and json->error says why.
+ * Scans the next piece of the text.  NGX_AGAIN: the text is valid so far;
+ * NGX_ERROR: it is not JSON, and json->error says why.
  */
 ngx_int_t ngx_mcp_json_feed(ngx_mcp_json_t *json, u_char *p, u_char *last);
 

@@ -306,7 +306,7 @@ ngx_mcp_json_index_scalar(u_char *p, u_char *last, uint64_t *hash)
         *hash = ngx_mcp_json_hash(*hash, *p);
     }
 
-    /* any other character is not JSON: the walk ends */
+    /* any other character is not JSON: returning "last" ends the walk */
 
     return (p < last && *p != ',' && *p != '}' && *p != ']' && *p > ' ')
            ? last : p;

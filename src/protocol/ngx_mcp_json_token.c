@@ -279,7 +279,7 @@ failed:
 }
 
 
-/* takes an escape \uXXXX, whose code is complete */
+/* handles an escape \uXXXX whose code is complete */
 
 static void
 ngx_mcp_json_unicode(ngx_mcp_json_t *json)

@@ -29,7 +29,8 @@ typedef struct {
     size_t                  limit;        /* bytes of the longest line */
     ngx_log_t              *log;
     unsigned                over:1;       /* the line is over the limit */
-    unsigned                ready:1;      /* the caller uses the line in buf */
+    unsigned                ready:1;      /* buf has the line that was returned
+                                             to the caller last */
 } ngx_mcp_lines_t;
 
 
@@ -37,16 +38,16 @@ typedef struct {
 void ngx_mcp_lines_init(ngx_mcp_lines_t *lines, size_t limit, ngx_log_t *log);
 
 /*
- * Takes bytes from *p on.  NGX_OK: a line is in lines->data, without white
- * space around it, and *p is behind the line (call again); NGX_AGAIN: all
- * bytes were taken; NGX_ERROR: memory ran out.  Empty lines and those over the
- * limit are left out.
+ * Reads bytes from *p on.  NGX_OK: a line is in lines->data, without white
+ * space around it, and *p is behind the line (call again); NGX_AGAIN: all bytes
+ * were read; NGX_ERROR: no memory.  Empty lines and those over the limit are
+ * left out.
  */
 ngx_int_t ngx_mcp_lines_feed(ngx_mcp_lines_t *lines, u_char **p, u_char *last);
 
 /*
- * Says that no more bytes will come.  NGX_OK: lines->data is a last line,
- * which had no line feed; NGX_DECLINED: there is no such line.
+ * Ends the text.  NGX_OK: lines->data is a last line, which had no line feed;
+ * NGX_DECLINED: there is no such line.
  */
 ngx_int_t ngx_mcp_lines_end(ngx_mcp_lines_t *lines);
 

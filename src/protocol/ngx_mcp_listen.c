@@ -363,7 +363,7 @@ ngx_mcp_listen_tag_scanned(u_char *text, size_t len, ngx_str_t *id)
     if (json.members[NGX_MCP_PATH_META].type == NGX_MCP_JSON_OBJECT
         && json.members[NGX_MCP_PATH_META].count == 1)
     {
-        /* an id that the upstream has put in is replaced */
+        /* a subscription id of the upstream is replaced */
 
         left = meta.len;
         (void) ngx_mcp_cut(&meta, ngx_mcp_listen_keep, NULL);

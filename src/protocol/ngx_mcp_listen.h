@@ -28,24 +28,25 @@ typedef struct {
 
 /*
  * Reads the filter of a scanned request, with URIs from pool.  Members that
- * the revision does not know are ignored, and a URI that appears twice is
- * taken once.  max: the limit of URIs.  NGX_OK; NGX_DECLINED: *why says what
- * is wrong; NGX_ERROR: no memory.
+ * the revision does not know are ignored, and a URI that appears twice counts
+ * once.  max: the limit of URIs.  NGX_OK; NGX_DECLINED: the filter is
+ * not valid, and *why says why; NGX_ERROR: no memory.
  */
 ngx_int_t ngx_mcp_listen_read(ngx_mcp_message_t *m, ngx_uint_t max,
     ngx_pool_t *pool, ngx_mcp_listen_t *listen, const char **why);
 
 /*
- * Composes the acknowledgement of a filter, in which only those subscriptions
- * are left that the server accepted.  data NULL: no memory.
+ * Composes the acknowledgement of a filter, which has only the subscriptions
+ * that the server accepted.  data NULL: no memory.
  */
 ngx_str_t ngx_mcp_listen_acknowledge(ngx_pool_t *pool, ngx_str_t *id,
     ngx_mcp_listen_t *listen);
 
 
 /*
- * Bytes by which ngx_mcp_listen_tag() makes a notification longer, without the
- * id; bytes of ngx_mcp_listen_result(), without the id, which it has twice.
+ * Most bytes by which ngx_mcp_listen_tag() makes a notification longer, without
+ * the id; also bytes of ngx_mcp_listen_result(), in which the id appears twice,
+ * without the ids.
  */
 #define NGX_MCP_LISTEN_ROOM  160
 

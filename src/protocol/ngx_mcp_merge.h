@@ -24,7 +24,8 @@
 
 typedef struct {
     ngx_str_t               upstream;     /* name of the upstream */
-    ngx_str_t               prefix;       /* empty: names stay as they are */
+    ngx_str_t               prefix;       /* prefix of names; empty: names stay
+                                             unchanged */
     ngx_str_t               text;         /* a raw array */
     ngx_uint_t              source;       /* the caller's number for the
                                              upstream */

@@ -19,11 +19,11 @@ static ngx_uint_t ngx_mcp_message_control(ngx_mcp_message_t *m,
 
 
 /*
- * The members that an upstream may understand otherwise than this module: the
- * upstream may read the first of two members or the last, or may take a similar
- * name for the name of such a member.  once: two members with this name are
- * refused in any message; whole: half a surrogate pair in the member is refused
- * in messages of clients.  The texts say why a message is refused.
+ * The members that an upstream may understand in another way than this module:
+ * the upstream may use the first or the last of two members, or may accept a
+ * similar name for the name of such a member.  once: two members with this name
+ * are refused in any message; whole: half a surrogate pair in the member is
+ * refused in messages of clients.  The texts say why a message is refused.
  */
 
 #define NGX_MCP_MESSAGE_MEMBER(path, name, once, whole)                       \
@@ -185,7 +185,7 @@ ngx_mcp_message_parse_client(ngx_mcp_message_t *m, ngx_str_t *text,
         goto failed;
     }
 
-    /* an upstream may run it as a request, past the rules for requests */
+    /* an upstream may run it as a request, to which rules would have applied */
 
     if (ngx_mcp_message_lacks_id(m)) {
         *why = "\"method\" is a request and needs an \"id\"";
@@ -234,7 +234,7 @@ ngx_mcp_message_string(ngx_mcp_message_t *m, ngx_mcp_path_e path,
 }
 
 
-/* returns why a message is refused, or NULL */
+/* returns the reason for which a message is refused, or NULL */
 
 static const char *
 ngx_mcp_message_check(ngx_mcp_message_t *m)
@@ -336,8 +336,9 @@ ngx_mcp_message_check(ngx_mcp_message_t *m)
 
 
 /*
- * Returns why a message is refused because of how its members are spelled, or
- * NULL.  client: the message is of a client, for which more is refused.
+ * Returns the reason for which a message is refused because of duplicate or
+ * similar names of members, or half surrogate pairs; or NULL.  client: 1: the
+ * message is from a client, so that more is refused.
  */
 
 static const char *

@@ -90,9 +90,9 @@ typedef struct {
  * an integer.  Refused: not an object, jsonrpc not "2.0", id null (except in
  * an error response, where it counts as absent), fractional or longer than
  * NGX_MCP_ID_MAX, a result without id, both or neither of method and
- * result/error, a duplicate of any member that routing looks at, params that
- * are no object, half a surrogate pair in method or id, a control character in
- * method, params.name or params.uri.
+ * result/error, a duplicate of any member that routing uses, params that are no
+ * object, half a surrogate pair in method or id, a control character in method,
+ * params.name or params.uri.
  */
 ngx_int_t ngx_mcp_message_parse(ngx_mcp_message_t *m, ngx_str_t *text,
     const char **why);
@@ -106,17 +106,17 @@ ngx_int_t ngx_mcp_message_parse_scanned(ngx_mcp_message_t *m, ngx_str_t *text,
  * so that upstreams understand it in the same way as the module.  The code may
  * be NGX_MCP_INVALID_PARAMS, too.
  *
- * The subject of a message is the member that says what its method acts on:
+ * The subject of a message is the member that names the object of its method:
  * params.name, params.uri, params.ref.name or params.ref.uri.  m->subject
  * becomes its path, or NGX_MCP_PATH_NONE.  Also refused: a member that other
- * parsers may take for one that routing looks at, half a surrogate pair in
- * such a member, several subjects, a subject that is no string, a method of
- * MCP without its subject or with an empty one, a request of MCP without id.
+ * parsers may confuse with one that routing uses, half a surrogate pair in such
+ * a member, several subjects, a subject that is no string, a method of MCP
+ * without its subject or with an empty one, a request of MCP without id.
  */
 ngx_int_t ngx_mcp_message_parse_client(ngx_mcp_message_t *m, ngx_str_t *text,
     const char **why);
 
-/* returns 1 for a message without id whose method MCP has for requests only */
+/* returns 1 for a message without id whose method MCP defines as a request */
 ngx_uint_t ngx_mcp_message_lacks_id(ngx_mcp_message_t *m);
 
 /* the raw text of a member; len 0: it is absent */

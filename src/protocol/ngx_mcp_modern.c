@@ -530,7 +530,9 @@ ngx_mcp_modern_supported(ngx_str_t *error)
 }
 
 
-/* returns whether an array in a raw object has the name of the revision */
+/*
+ * returns whether an array in a raw object has the revision's name as element
+ */
 
 static ngx_uint_t
 ngx_mcp_modern_named(ngx_str_t *object, const char *member)

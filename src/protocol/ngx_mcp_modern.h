@@ -29,8 +29,8 @@ typedef struct {
 
 /*
  * Reads the description of a client from the raw params of initialize.
- * client->capabilities is a copy from pool without what the revision does not
- * have.  NGX_OK or NGX_ERROR (no memory).
+ * client->capabilities is a copy from pool without the members that the
+ * revision does not define.  NGX_OK or NGX_ERROR (no memory).
  */
 ngx_int_t ngx_mcp_modern_client(ngx_pool_t *pool, ngx_str_t *initialize,
     ngx_mcp_modern_client_t *client);
@@ -52,10 +52,10 @@ ngx_str_t ngx_mcp_modern_request(ngx_pool_t *pool, ngx_str_t *text,
     ngx_str_t *members);
 
 /*
- * Removes from a scanned message, in place, the members that only clients of
- * the revision know.  method: the method of the request that a result answers,
- * or NGX_MCP_METHOD_OTHER.  Returns 1 if the text may have changed, so that
- * the scan is not valid any more, else 0.
+ * Removes from a scanned message, in place, the members that only this revision
+ * defines, for a client of a legacy revision.  method: the method of the
+ * request that a result answers, or NGX_MCP_METHOD_OTHER.  Returns 1 if the
+ * text may have changed, so that the scan is not valid any more, else 0.
  */
 ngx_uint_t ngx_mcp_modern_plain(ngx_str_t *text, ngx_mcp_json_t *json,
     ngx_uint_t method);

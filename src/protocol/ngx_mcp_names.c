@@ -13,7 +13,7 @@
 #define NGX_MCP_NAME_HASH  4
 #define NGX_MCP_NAME_TAIL  (1 + 2 * NGX_MCP_NAME_HASH)
 
-/* bytes that a cut name may lack, as no character is cut in two */
+/* most bytes by which a cut name is shorter, as no character is cut in two */
 #define NGX_MCP_NAME_CUT   3
 
 /* the most tokens of an entry that are replaced */
@@ -258,7 +258,7 @@ ngx_mcp_entry_title(ngx_mcp_entry_edits_t *e, ngx_str_t *suffix,
     dst = ngx_cpymem(dst, raw->data, len);
     *dst++ = ' ';
 
-    /* the quotes of the suffix make room for the brackets */
+    /* the parentheses replace the quotes of the suffix */
 
     len = ngx_mcp_json_escape(dst, suffix) - dst;
 

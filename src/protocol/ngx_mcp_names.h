@@ -39,10 +39,10 @@ u_char *ngx_mcp_name_expose(u_char *dst, ngx_str_t *prefix, ngx_str_t *name);
 
 /*
  * Finds the upstream's name in the name that a client sent; both are decoded,
- * and *name points into *exposed.  NGX_OK; NGX_AGAIN: *name is right only if
- * the name was not cut: the caller compares *exposed with the exposed names of
- * the upstream's list; NGX_DECLINED: *exposed has another prefix, or is longer
- * than any exposed name.
+ * and *name points into *exposed.  NGX_OK; NGX_AGAIN: *exposed may be a name
+ * that was cut, and *name is right only if it was not: the caller compares
+ * *exposed with the exposed names of the upstream's list; NGX_DECLINED:
+ * *exposed has another prefix, or is longer than any exposed name.
  */
 ngx_int_t ngx_mcp_name_local(ngx_str_t *prefix, ngx_str_t *exposed,
     ngx_str_t *name);

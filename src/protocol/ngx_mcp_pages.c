@@ -282,9 +282,9 @@ ngx_mcp_pages_restarted(ngx_mcp_pages_t *pages, ngx_uint_t before)
 
 
 /*
- * Takes the cursor of the next page.  A cursor that was there before would lead
+ * Stores the cursor of the next page.  A cursor that appeared before would lead
  * in a circle, so it is an error.  An empty cursor may be that of a page or
- * mean the end of the list; the second time it is taken for the end.
+ * mean the end of the list; the second empty cursor is treated as the end.
  */
 
 static ngx_int_t

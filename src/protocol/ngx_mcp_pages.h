@@ -66,10 +66,10 @@ extern ngx_mcp_list_change_t  ngx_mcp_list_changes[];
 ngx_mcp_list_change_t *ngx_mcp_list_change(ngx_uint_t method);
 
 
-/* the most pages that are asked for to gather a list */
+/* most pages that are requested to fetch a list */
 #define NGX_MCP_PAGES_MAX     1000
 
-/* bytes and entries of the largest list that is kept */
+/* bytes and entries of the largest list that is cached */
 #define NGX_MCP_LIST_SIZE     (8 * 1024 * 1024)
 #define NGX_MCP_LIST_ENTRIES  100000
 
@@ -87,7 +87,8 @@ typedef struct {
                                              the result expires; 0: it may not
                                              be cached, or there is no hint */
     ngx_uint_t              public;       /* 1: the result is for all callers;
-                                             0: only for the one that asked */
+                                             0: only for the one that sent the
+                                             request */
 } ngx_mcp_hint_t;
 
 /* sets a hint without limits, which ngx_mcp_hint_join() then restricts */
@@ -120,7 +121,7 @@ typedef struct {
     ngx_pool_t             *pool;
     ngx_array_t             entries;      /* private */
     ngx_array_t             cursors;      /* raw cursors (ngx_str_t) of all
-                                             pages that were asked for */
+                                             pages that were requested */
     size_t                  size;         /* bytes of the lists in all pages */
     ngx_mcp_hint_t          hint;         /* hints of all pages, joined */
     ngx_str_t               cursor;       /* raw cursor of the next page;
@@ -142,8 +143,8 @@ ngx_int_t ngx_mcp_pages_init(ngx_mcp_pages_t *pages, ngx_uint_t kind,
 /*
  * Adds a page: a raw result that the scan has accepted, and its hint.  NGX_OK:
  * this was the last page; NGX_AGAIN: pages->cursor is the cursor of the next
- * page; NGX_DECLINED: the list is too large; NGX_ERROR: *why says what is
- * wrong.
+ * page; NGX_DECLINED: the list is too large; NGX_ERROR: the result is not
+ * valid, and *why says why.
  */
 ngx_int_t ngx_mcp_pages_add(ngx_mcp_pages_t *pages, ngx_str_t *result,
     ngx_mcp_hint_t *hint, const char **why);

@@ -16,7 +16,7 @@
 #include "ngx_mcp_json.h"
 
 
-/* an edit: text replaces the bytes from start to end, or is put in at start */
+/* an edit: text replaces the bytes from start up to end, which may be none */
 
 typedef struct {
     size_t                  start;
@@ -33,8 +33,8 @@ ngx_str_t ngx_mcp_splice(ngx_pool_t *pool, ngx_str_t *text,
     ngx_mcp_edit_t *edits, ngx_uint_t n);
 
 /*
- * Says whether an object keeps a member with this decoded name and raw value.
- * It may make the value shorter, in place.
+ * Returns whether a member with this decoded name and raw value stays in the
+ * object.  The function may make the value shorter, in place.
  */
 typedef ngx_uint_t (*ngx_mcp_keep_pt)(ngx_str_t *name, ngx_str_t *value,
     void *data);
@@ -46,9 +46,9 @@ typedef ngx_uint_t (*ngx_mcp_keep_pt)(ngx_str_t *name, ngx_str_t *value,
 ngx_uint_t ngx_mcp_cut(ngx_str_t *object, ngx_mcp_keep_pt keep, void *data);
 
 /*
- * Copies an object (raw, or empty), puts raw members in front of its own, and
- * leaves out own members with these names, of which the last is empty.  data
- * NULL: no memory.
+ * Copies an object (raw, or empty), inserts raw members in front of its own
+ * members, and leaves out its own members with one of these names, of which the
+ * last is empty.  data NULL: no memory.
  */
 ngx_str_t ngx_mcp_join(ngx_pool_t *pool, ngx_str_t *members,
     ngx_str_t *object, ngx_str_t *names);

@@ -356,7 +356,9 @@ ngx_mcp_sse_append(ngx_mcp_sse_t *sse, u_char *p, size_t n)
         return NGX_OK;
     }
 
-    /* a value that is one byte longer than allowed is known as too long */
+    /*
+     * one byte more than allowed is stored, to notice that a value is too long
+     */
 
     max = sizeof(sse->ids[0]) + 1 - sse->value_len;
     n = ngx_min(n, max);
@@ -372,7 +374,7 @@ ngx_mcp_sse_append(ngx_mcp_sse_t *sse, u_char *p, size_t n)
 }
 
 
-/* takes the value of a line that is complete */
+/* stores the value of the current line, which is complete */
 
 static void
 ngx_mcp_sse_finish(ngx_mcp_sse_t *sse)

@@ -18,9 +18,10 @@
 
 /*
  * The parser's buffer has room in front of the data of an event and behind the
- * data, so that a large event can get new members and the frame of an SSE
- * event in place.  FRONT: bytes in front of the data; FRAME: those of the
- * FRONT bytes that are for the frame; BEHIND: bytes behind the data.
+ * data, so that new members and the frame of an SSE event ("id: ", "data: ")
+ * can be added to a large event in place.  FRONT: bytes in front of the data;
+ * FRAME: those of the FRONT bytes that are for the frame; BEHIND: bytes behind
+ * the data.
  */
 #define NGX_MCP_SSE_FRONT  512
 #define NGX_MCP_SSE_FRAME  128
@@ -82,7 +83,9 @@ typedef struct {
     unsigned                over:1;       /* the data is over the limit */
     unsigned                skip_lf:1;    /* a CR ended the line: an LF that
                                              follows is skipped */
-    unsigned                ready:1;      /* the caller uses the event */
+    unsigned                ready:1;      /* the event was returned to the
+                                             caller, and its data is still in
+                                             use */
 } ngx_mcp_sse_t;
 
 
@@ -90,12 +93,12 @@ typedef struct {
 void ngx_mcp_sse_init(ngx_mcp_sse_t *sse, size_t limit, ngx_log_t *log);
 
 /*
- * Takes bytes from *p on.  NGX_OK: an event with data is ready in sse->data,
+ * Reads bytes from *p on.  NGX_OK: an event with data is ready in sse->data,
  * name and id, and *p is behind the event (call again); NGX_AGAIN: all bytes
- * were taken; NGX_DECLINED: an event is over the limit and sse->skip is not
- * set, or there is no memory.  LF, CRLF and CR, a BOM, comments and unknown
- * fields are taken as in the standard; a name is cut at 64 bytes, an id over
- * 256 bytes counts as empty.
+ * were read; NGX_DECLINED: an event is over the limit and sse->skip is not set,
+ * or there is no memory.  LF, CRLF and CR, a BOM, comments and unknown fields
+ * are treated as in the standard (WHATWG HTML, "Server-sent events"); a name is
+ * cut at 64 bytes, an id over 256 bytes counts as empty.
  */
 ngx_int_t ngx_mcp_sse_feed(ngx_mcp_sse_t *sse, u_char **p, u_char *last);
 
@@ -108,8 +111,8 @@ void ngx_mcp_sse_take(ngx_mcp_sse_t *sse, ngx_str_t *text,
     ngx_mcp_memory_t *memory);
 
 /*
- * Returns how many bytes in front of text the caller may use for new members.
- * 0: none, as ngx_mcp_sse_take() would not give away the memory of text.
+ * Returns the number of bytes in front of text that the caller may use for new
+ * members; 0 if ngx_mcp_sse_take() would not give away the memory of text.
  */
 size_t ngx_mcp_sse_room(ngx_mcp_sse_t *sse, ngx_str_t *text);
 

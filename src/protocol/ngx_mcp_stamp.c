@@ -327,8 +327,9 @@ ngx_mcp_stamp_named(ngx_mcp_stamp_t *s, ngx_uint_t whole)
 
 
 /*
- * Begins a value with its first character, ch.  Of an object that is changed
- * (state stamp_next) the function has taken the "{"; else the caller takes ch.
+ * Begins a value with its first character, ch.  If the value is an object that
+ * is changed (state stamp_next), the function has written the "{"; otherwise
+ * the caller handles ch.
  */
 
 static ngx_int_t
@@ -354,10 +355,10 @@ ngx_mcp_stamp_value(ngx_mcp_stamp_t *s, u_char ch)
         return ngx_mcp_stamp_open(s, &s->members);
     }
 
-    if (ch == '{' && s->level == stamp_result && !s->met
+    if (ch == '{' && s->level == stamp_result && !s->has_meta
         && ngx_mcp_stamp_is(s, &names[2]))
     {
-        s->met = 1;
+        s->has_meta = 1;
 
         if (ngx_mcp_stamp_text(s, s->begun ? ",\"_meta\":" : "\"_meta\":")
             != NGX_OK)
@@ -404,7 +405,7 @@ ngx_mcp_stamp_open(ngx_mcp_stamp_t *s, ngx_str_t *members)
 static ngx_int_t
 ngx_mcp_stamp_close(ngx_mcp_stamp_t *s)
 {
-    if (s->level == stamp_result && !s->met && s->meta.len
+    if (s->level == stamp_result && !s->has_meta && s->meta.len
         && (ngx_mcp_stamp_text(s, s->begun ? ",\"_meta\":{" : "\"_meta\":{")
             != NGX_OK
             || s->write(s->data, s->meta.data, s->meta.len) != NGX_OK

@@ -19,7 +19,7 @@
 #include "ngx_mcp_json.h"
 
 
-/* bytes of a raw name that can be compared with others */
+/* bytes of the longest raw name that is compared; longer ones never match */
 #define NGX_MCP_STAMP_NAME  256
 
 
@@ -50,12 +50,12 @@ typedef struct {
     unsigned                begun:1;      /* the current object has a member
                                              in the changed text */
     unsigned                drop:1;       /* the current value is left out */
-    unsigned                met:1;        /* the result has "_meta" */
+    unsigned                has_meta:1;   /* the result has "_meta" */
 } ngx_mcp_stamp_t;
 
 
 /*
- * Takes the next part of the answer and calls write() with the changed text.
+ * Reads the next part of the answer and calls write() with the changed text.
  * Returns NGX_OK, or NGX_ERROR if write() did.
  */
 ngx_int_t ngx_mcp_stamp(ngx_mcp_stamp_t *s, u_char *p, u_char *last);

@@ -38,8 +38,8 @@ static ngx_mcp_template_op_t  ngx_mcp_template_ops[] = {
 
 /*
  * After each part of the template, places[] tells for each offset of the URI
- * whether the template up to there may have made the URI up to that offset.  So
- * the time does not depend on in how many ways the parts could match.
+ * whether the template up to this part can match the URI up to that offset.  So
+ * the time does not grow with the number of ways in which the parts can match.
  */
 
 ngx_uint_t

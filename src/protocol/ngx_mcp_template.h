@@ -21,9 +21,10 @@
 
 
 /*
- * Whether a URI may have been made from a template.  An expression stands for
- * at least one character; expressions of a query or of parameters may stand
- * for none.  "{name}" and "{.name}" stand for no slash; the others may.
+ * Returns whether a template (RFC 6570) can expand to a URI.  An expression
+ * stands for at least one character; expressions of a query or of parameters
+ * may stand for none.  "{name}" and "{.name}" stand for no slash; the others
+ * may.
  */
 ngx_uint_t ngx_mcp_template_matches(ngx_str_t *template, ngx_str_t *uri);
 

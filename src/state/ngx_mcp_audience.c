@@ -9,7 +9,7 @@
 
 static ngx_mcp_audience_sh_t *ngx_mcp_audience_lookup_locked(
     ngx_mcp_zone_t *zone, ngx_mcp_audience_t *a);
-static void ngx_mcp_audience_bound(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
+static void ngx_mcp_audience_limit(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
     ngx_uint_t max);
 static ngx_int_t ngx_mcp_audience_next_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_audience_walk_t *walk);
@@ -17,7 +17,7 @@ static ngx_int_t ngx_mcp_audience_sync_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t ref, ngx_mcp_sources_t *sources);
 static void ngx_mcp_audience_layout_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_audience_sh_t *aud, uint64_t layout);
-static void ngx_mcp_audience_older_locked(ngx_mcp_zone_t *zone,
+static void ngx_mcp_audience_drop_older_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_audience_sh_t *aud);
 static ngx_mcp_part_sh_t *ngx_mcp_audience_add_part_locked(
     ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref, ngx_mcp_source_t *source);
@@ -62,7 +62,7 @@ ngx_mcp_audience_get(ngx_mcp_zone_t *zone, ngx_mcp_audience_t *a,
 
     if (ngx_mcp_audience_lookup_locked(zone, a) == NULL) {
         ngx_mcp_zone_unlock(zone);
-        ngx_mcp_audience_bound(zone, &a->endpoint, max);
+        ngx_mcp_audience_limit(zone, &a->endpoint, max);
         ngx_mcp_zone_lock(zone);
     }
 
@@ -84,7 +84,7 @@ ngx_mcp_audience_get(ngx_mcp_zone_t *zone, ngx_mcp_audience_t *a,
     aud->number = ++zone->root->numbers;
     aud->group = ngx_mcp_hash(zone, &a->endpoint, &a->tenant);
     aud->key = ngx_mcp_hash(zone, &a->key, NULL);
-    aud->asked = ngx_current_msec;
+    aud->used = ngx_current_msec;
     aud->endpoint_len = (uint32_t) a->endpoint.len;
     aud->tenant_len = (uint32_t) a->tenant.len;
     aud->rec.hash = ngx_mcp_audience_hash(aud->group, aud->key);
@@ -147,7 +147,7 @@ ngx_mcp_audience_sync_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
     if (aud->layout == sources->layout) {
 
         if (aud->epoch < zone->epoch) {
-            ngx_mcp_audience_older_locked(zone, aud);
+            ngx_mcp_audience_drop_older_locked(zone, aud);
 
             ngx_mcp_touch(zone, &aud->epoch);
             aud->epoch = zone->epoch;
@@ -166,7 +166,7 @@ ngx_mcp_audience_sync_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
     aud->epoch = zone->epoch;
 
     ngx_mcp_audience_layout_locked(zone, aud, 0);
-    ngx_mcp_audience_older_locked(zone, aud);
+    ngx_mcp_audience_drop_older_locked(zone, aud);
 
     for (n = aud->parts.head; n; n = next) {
         p = ngx_mcp_block(zone, n);
@@ -234,7 +234,7 @@ ngx_mcp_audience_sync_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
 }
 
 
-/* sets the layout; new versions tell workers that their copies are outdated */
+/* sets the layout, and new versions: copies that workers have are outdated */
 
 static void
 ngx_mcp_audience_layout_locked(ngx_mcp_zone_t *zone,
@@ -254,7 +254,7 @@ ngx_mcp_audience_layout_locked(ngx_mcp_zone_t *zone,
 /* drops lists that were kept from responses under an older configuration */
 
 static void
-ngx_mcp_audience_older_locked(ngx_mcp_zone_t *zone,
+ngx_mcp_audience_drop_older_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_audience_sh_t *aud)
 {
     uint32_t            n;
@@ -263,14 +263,14 @@ ngx_mcp_audience_older_locked(ngx_mcp_zone_t *zone,
     for (n = aud->parts.head; n; n = p->rec.links.next) {
         p = ngx_mcp_block(zone, n);
 
-        ngx_mcp_audience_passed_locked(zone, aud, p, NGX_MCP_LIST_ALL);
+        ngx_mcp_audience_drop_passed_locked(zone, aud, p, NGX_MCP_LIST_ALL);
         ngx_mcp_step_locked(zone);
     }
 }
 
 
 void
-ngx_mcp_audience_passed_locked(ngx_mcp_zone_t *zone,
+ngx_mcp_audience_drop_passed_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_audience_sh_t *aud, ngx_mcp_part_sh_t *p, ngx_uint_t kinds)
 {
     ngx_uint_t                i, passed;
@@ -390,7 +390,7 @@ ngx_mcp_audience_drop_part_locked(ngx_mcp_zone_t *zone,
 }
 
 
-/* notes a change of each of these kinds of which the part has entries */
+/* notes a change of those of these lists that have entries in the part */
 
 static void
 ngx_mcp_audience_changed_locked(ngx_mcp_zone_t *zone,
@@ -558,16 +558,16 @@ ngx_mcp_audience_matches(ngx_mcp_zone_t *zone, ngx_mcp_audience_sh_t *a,
 
 
 /*
- * Drops an audience if the endpoint has as many as it may have: one without
- * sessions if there is one, the one that was unused for longest.  If there are
- * too many, a second one is dropped.
+ * Drops an audience if the endpoint has reached its limit: if possible one
+ * without sessions; of these, the one that was unused for longest.  If the
+ * endpoint is over its limit, a second one is dropped.
  */
 
 static void
-ngx_mcp_audience_bound(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
+ngx_mcp_audience_limit(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
     ngx_uint_t max)
 {
-    uint64_t                  asked;
+    uint64_t                  used;
     ngx_int_t                 rc;
     ngx_uint_t                i, count, unused;
     ngx_mcp_ref_t             victim;
@@ -580,7 +580,7 @@ ngx_mcp_audience_bound(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
         walk.endpoint = endpoint;
 
         count = 0;
-        asked = 0;
+        used = 0;
         unused = 0;
 
         do {
@@ -592,10 +592,10 @@ ngx_mcp_audience_bound(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
                 a = ngx_mcp_block(zone, walk.ref.block);
 
                 if (count++ == 0 || (a->members == 0) > unused
-                    || ((a->members == 0) == unused && a->asked < asked))
+                    || ((a->members == 0) == unused && a->used < used))
                 {
                     victim = walk.ref;
-                    asked = a->asked;
+                    used = a->used;
                     unused = (a->members == 0);
                 }
             }
@@ -720,7 +720,7 @@ ngx_mcp_audience_join(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
         if (a && a->key == s->subscriber.audience) {
             ngx_mcp_touch(zone, &a->members);
             s->subscriber.own_lists = 0;
-            e->listed = ref;
+            e->member_of = ref;
             a->members++;
             rc = NGX_OK;
 
@@ -748,7 +748,7 @@ ngx_mcp_audience_leave_locked(ngx_mcp_zone_t *zone, ngx_mcp_extension_sh_t *e)
 {
     ngx_mcp_audience_sh_t  *a;
 
-    a = ngx_mcp_record(zone, e->listed, NGX_MCP_AUDIENCE);
+    a = ngx_mcp_record(zone, e->member_of, NGX_MCP_AUDIENCE);
 
     if (a) {
         ngx_mcp_touch(zone, &a->members);
@@ -757,7 +757,7 @@ ngx_mcp_audience_leave_locked(ngx_mcp_zone_t *zone, ngx_mcp_extension_sh_t *e)
 
     ngx_mcp_touch(zone, e);
 
-    e->listed.block = 0;
+    e->member_of.block = 0;
 }
 
 
@@ -776,7 +776,7 @@ ngx_mcp_audience_retire(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
 
     if (a) {
 
-        if (a->members || a->asked + keep > ngx_current_msec) {
+        if (a->members || a->used + keep > ngx_current_msec) {
             rc = NGX_DECLINED;
 
         } else {
@@ -833,12 +833,12 @@ ngx_mcp_audience_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_audience_sh_t *a)
 
 /*
  * Drops, of the oldest audiences, the one without sessions that was unused for
- * longest, but at least for NGX_MCP_LIST_IDLE.  "but" is not dropped.  NGX_OK;
- * NGX_DECLINED: there is none.
+ * longest, but at least for NGX_MCP_LIST_IDLE.  "except" is not dropped.
+ * NGX_OK; NGX_DECLINED: there is none.
  */
 
 ngx_int_t
-ngx_mcp_audience_reclaim_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t but)
+ngx_mcp_audience_reclaim_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t except)
 {
     uint32_t                n;
     ngx_uint_t              i;
@@ -850,13 +850,13 @@ ngx_mcp_audience_reclaim_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t but)
     for (i = 0; i < 64 && n; i++, n = a->rec.links.next) {
         a = ngx_mcp_block(zone, n);
 
-        if (a->members || n == but.block
-            || a->asked + NGX_MCP_LIST_IDLE > ngx_current_msec)
+        if (a->members || n == except.block
+            || a->used + NGX_MCP_LIST_IDLE > ngx_current_msec)
         {
             continue;
         }
 
-        if (victim == NULL || a->asked < victim->asked) {
+        if (victim == NULL || a->used < victim->used) {
             victim = a;
         }
     }

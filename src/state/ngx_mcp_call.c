@@ -335,9 +335,9 @@ ngx_int_t
 ngx_mcp_log_call(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call,
     ngx_mcp_event_t *event, ngx_mcp_cursor_t *cursor)
 {
-    return ngx_mcp_log_own(zone, call, event, cursor,
-                           event->flags & NGX_MCP_EVENT_RESPONSE
-                           ? ngx_mcp_call_finish_locked : NULL);
+    return ngx_mcp_log_to_owner(zone, call, event, cursor,
+                                event->flags & NGX_MCP_EVENT_RESPONSE
+                                ? ngx_mcp_call_finish_locked : NULL);
 }
 
 

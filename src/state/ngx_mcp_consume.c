@@ -22,7 +22,7 @@
 static ngx_uint_t ngx_mcp_overlap_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_lease_sh_t *l, ngx_mcp_reader_sh_t *r, uint64_t hash);
 static uint64_t ngx_mcp_overlap_key(ngx_mcp_zone_t *zone,
-    ngx_mcp_lease_sh_t *l, uint64_t hash, uint32_t fence);
+    ngx_mcp_lease_sh_t *l, uint64_t hash, uint32_t overlap);
 static ngx_uint_t ngx_mcp_overlap_find_locked(ngx_mcp_zone_t *zone,
     uint64_t text, uint64_t joined);
 
@@ -73,17 +73,17 @@ ngx_mcp_consume_locked(ngx_mcp_zone_t *zone, ngx_mcp_consume_t *consume)
     ngx_mcp_touch(zone, l);
 
     if (consume->id.len) {
-        l->id = 0;
+        l->id_len = 0;
 
         if (consume->id.len <= NGX_MCP_LEASE_ID_MAX) {
             ngx_mcp_text_store(zone, l, l->key_len, consume->id.data,
                                consume->id.len);
-            l->id = (uint32_t) consume->id.len;
+            l->id_len = (uint32_t) consume->id.len;
         }
     }
 
     l->consumed++;
-    l->last = ngx_current_msec;
+    l->active = ngx_current_msec;
 
     consume->rc = NGX_OK;
 
@@ -100,8 +100,8 @@ ngx_mcp_consume_set_item_locked(ngx_mcp_zone_t *zone,
     l = ngx_mcp_record(zone, consume->lease.ref, NGX_MCP_LEASE);
 
     if (l) {
-        ngx_mcp_touch(zone, &l->left);
-        l->left = item;
+        ngx_mcp_touch(zone, &l->item);
+        l->item = item;
     }
 }
 
@@ -114,11 +114,11 @@ ngx_mcp_consume_unfinished_locked(ngx_mcp_zone_t *zone,
 
     l = ngx_mcp_record(zone, consume->lease.ref, NGX_MCP_LEASE);
 
-    if (l == NULL || ngx_mcp_record(zone, l->left, NGX_MCP_ITEM) == NULL) {
+    if (l == NULL || ngx_mcp_record(zone, l->item, NGX_MCP_ITEM) == NULL) {
         return 0;
     }
 
-    *item = l->left;
+    *item = l->item;
 
     return 1;
 }
@@ -141,7 +141,7 @@ ngx_mcp_overlap_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l,
 
     previous = ngx_mcp_lease_previous_locked(zone, l);
 
-    if (previous == NULL && ngx_current_msec >= l->until) {
+    if (previous == NULL && ngx_current_msec >= l->match_until) {
         return 0;
     }
 
@@ -162,7 +162,7 @@ ngx_mcp_overlap_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l,
         }
     }
 
-    key = ngx_mcp_overlap_key(zone, l, hash, l->fence);
+    key = ngx_mcp_overlap_key(zone, l, hash, l->overlap);
 
     if (ngx_mcp_overlap_find_locked(zone, key | !side, l->joined)) {
         return 1;
@@ -187,13 +187,13 @@ ngx_mcp_overlap_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l,
 
 static uint64_t
 ngx_mcp_overlap_key(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l, uint64_t hash,
-    uint32_t fence)
+    uint32_t overlap)
 {
     uint64_t  key;
 
     key = (hash + l->rec.block.gen) * 0x9e3779b97f4a7c15ULL;
 
-    return (key ^ (key >> 29) ^ ((uint64_t) fence << 32)
+    return (key ^ (key >> 29) ^ ((uint64_t) overlap << 32)
             ^ ngx_mcp_number(zone, l))
            & ~(uint64_t) 1;
 }

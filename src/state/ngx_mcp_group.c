@@ -313,8 +313,8 @@ ngx_mcp_groups_next_locked(ngx_mcp_zone_t *zone, ngx_mcp_groups_t *groups)
 
 
 /*
- * Looks the groups of a tenant up, one in each endpoint, as a tenant has few of
- * them among many.  groups->number is that of the endpoint.
+ * Finds the next group of a tenant by a look-up for each endpoint, as a tenant
+ * has only few of all groups.  groups->number is the number of the endpoint.
  */
 
 static ngx_int_t

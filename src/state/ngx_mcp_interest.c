@@ -107,7 +107,7 @@ ngx_mcp_interest_add_locked(ngx_mcp_zone_t *zone,
          * be subscribed to again.
          */
 
-        if (in->asked) {
+        if (in->asker) {
             in->serial = NGX_MCP_INTEREST_NEVER;
         }
 
@@ -253,7 +253,7 @@ ngx_mcp_interest_leave_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t interest)
 
     us = ngx_mcp_interest_owner(zone, in);
 
-    if (in->asked == 0 && (in->serial == NGX_MCP_INTEREST_NEVER
+    if (in->asker == 0 && (in->serial == NGX_MCP_INTEREST_NEVER
                            || in->state == NGX_MCP_INTEREST_REFUSED))
     {
         ngx_mcp_interest_free_locked(zone, in);
@@ -332,7 +332,7 @@ ngx_mcp_interest_next(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
         in = ngx_mcp_block(zone, n);
         next = in->rec.links.next;
 
-        if (in->asked == fence || !ngx_mcp_interest_due(in, serial)) {
+        if (in->asker == fence || !ngx_mcp_interest_due(in, serial)) {
 
             if (++passed == NGX_MCP_INTEREST_PASSED) {
                 break;
@@ -364,7 +364,7 @@ ngx_mcp_interest_next(ngx_mcp_zone_t *zone, ngx_mcp_ref_t shared,
             job->again = (job->subscribe
                           && in->state == NGX_MCP_INTEREST_MADE);
             ngx_mcp_touch(zone, in);
-            in->asked = fence;
+            in->asker = fence;
         }
 
         break;
@@ -386,13 +386,13 @@ ngx_mcp_interest_done(ngx_mcp_zone_t *zone, uint32_t fence,
 
     in = ngx_mcp_record(zone, job->ref, NGX_MCP_INTEREST);
 
-    if (in == NULL || in->asked != fence) {
+    if (in == NULL || in->asker != fence) {
         ngx_mcp_zone_unlock(zone);
         return;
     }
 
     ngx_mcp_touch(zone, in);
-    in->asked = 0;
+    in->asker = 0;
 
     if (rc == NGX_BUSY) {
         ngx_mcp_interest_order_locked(zone, in);

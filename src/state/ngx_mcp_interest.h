@@ -5,9 +5,9 @@
 
 
 /*
- * Interests.  An interest is a resource that sessions and calls of an audience
- * want updates of; a shared upstream session has one for each such URI, with
- * the number of its users.  The holder of the shared upstream session
+ * Interests.  An interest is the common subscription of sessions and calls of
+ * an audience to a resource.  A shared upstream session has one for each such
+ * URI, with the number of its users.  The holder of the shared upstream session
  * subscribes at the upstream when the first user comes, unsubscribes when the
  * last one has gone, and subscribes again after a session restore.
  *
@@ -28,7 +28,7 @@
  */
 #define NGX_MCP_INTEREST_PAIR  2000
 
-/* requests that the holder has under way at a time */
+/* most requests that the holder has under way at a time */
 #define NGX_MCP_INTEREST_JOBS  8
 
 

@@ -64,8 +64,8 @@ ngx_mcp_list_get(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
     }
 
     if (partial != NGX_MCP_LIST_PEEK) {
-        ngx_mcp_touch(zone, &a->asked);
-        a->asked = ngx_current_msec;
+        ngx_mcp_touch(zone, &a->used);
+        a->used = ngx_current_msec;
     }
 
     list->version = a->versions[kind];
@@ -190,8 +190,8 @@ ngx_mcp_list_fresh(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
 
     if (a && a->layout == sources->layout && a->epoch == zone->epoch) {
 
-        ngx_mcp_touch(zone, &a->asked);
-        a->asked = ngx_current_msec;
+        ngx_mcp_touch(zone, &a->used);
+        a->used = ngx_current_msec;
 
         list->version = a->versions[kind];
 
@@ -367,7 +367,7 @@ ngx_mcp_list_signal_locked(ngx_mcp_zone_t *zone, ngx_mcp_part_sh_t *p,
         rings = 1;
 
         if (pair & NGX_MCP_LIST_BIT(i) && pair & kinds & others) {
-            k->flags |= NGX_MCP_LIST_TELL;
+            k->flags |= NGX_MCP_LIST_NOTIFY;
         }
 
         if (k->content
@@ -577,7 +577,7 @@ ngx_mcp_list_store(ngx_mcp_zone_t *zone, ngx_mcp_ref_t part,
     rc = ngx_mcp_list_differs(zone, k, content) ? NGX_OK : NGX_DONE;
 
     if (forgotten == NULL
-        && (rc == NGX_OK || k->flags & NGX_MCP_LIST_TELL))
+        && (rc == NGX_OK || k->flags & NGX_MCP_LIST_NOTIFY))
     {
         ngx_mcp_list_changed_locked(zone, p, kind);
         rc = NGX_OK;
@@ -646,7 +646,7 @@ ngx_mcp_list_confirm(ngx_mcp_zone_t *zone, ngx_mcp_ref_t part,
         c->filled = ngx_current_msec;
         rc = NGX_DONE;
 
-        if (k->flags & NGX_MCP_LIST_TELL) {
+        if (k->flags & NGX_MCP_LIST_NOTIFY) {
             ngx_mcp_list_changed_locked(zone, p, content->kind);
             rc = NGX_OK;
         }
@@ -662,8 +662,8 @@ ngx_mcp_list_confirm(ngx_mcp_zone_t *zone, ngx_mcp_ref_t part,
 
 
 /*
- * Returns whether the list differs from the one that clients saw last, which is
- * perhaps not stored any more.
+ * Returns whether the list differs from the one that clients got last, even if
+ * that one is not stored any more.
  */
 
 static ngx_uint_t
@@ -701,7 +701,7 @@ ngx_mcp_list_fetched(ngx_mcp_list_state_sh_t *k, uint32_t signals,
     k->seen = signals;
     k->due = ngx_current_msec + ttl;
     k->failures = 0;
-    k->flags &= ~NGX_MCP_LIST_TELL;
+    k->flags &= ~NGX_MCP_LIST_NOTIFY;
 }
 
 
@@ -731,7 +731,9 @@ ngx_mcp_list_forget(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
     walk.endpoint = endpoint;
     walk.tenant = tenant;
 
-    /* changes the number first, so that lists in open responses are not kept */
+    /*
+     * the number changes first, so that lists in open responses are not stored
+     */
 
     ngx_mcp_zone_lock(zone);
 
@@ -751,7 +753,7 @@ ngx_mcp_list_forget(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
             if (upstream == NULL
                 || ngx_mcp_text_equal(zone, p, 0, p->rec.len, upstream))
             {
-                ngx_mcp_audience_passed_locked(zone, a, p, kinds);
+                ngx_mcp_audience_drop_passed_locked(zone, a, p, kinds);
             }
         }
 
@@ -767,7 +769,7 @@ ngx_mcp_lists_forgotten(ngx_mcp_zone_t *zone)
 }
 
 
-/* makes room for a list; all lists take a quarter of the zone at most */
+/* makes room for a list; all lists may occupy a quarter of the zone */
 
 static ngx_int_t
 ngx_mcp_list_room_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
@@ -814,7 +816,7 @@ ngx_mcp_list_pass_through(ngx_mcp_zone_t *zone, ngx_mcp_ref_t part,
 
         /* without a stored list each signal counts as a change */
 
-        if (k->content || k->flags & NGX_MCP_LIST_TELL
+        if (k->content || k->flags & NGX_MCP_LIST_NOTIFY
             || k->flags & (absent ? NGX_MCP_LIST_PASS_THROUGH
                            : NGX_MCP_LIST_ABSENT|NGX_MCP_LIST_LEFT_OUT)
             || (k->flags & NGX_MCP_LIST_PASS_THROUGH && k->seen != signals))

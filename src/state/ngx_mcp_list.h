@@ -7,17 +7,19 @@
 /*
  * Cached lists.  An audience (endpoint, tenant, list key) has one list of each
  * kind, which has one part for each upstream of the endpoint, in configured
- * order.  A part is kept whole and replaced whole.  The worker that holds the
- * lease of a part refreshes it; the work that is left is noted in the zone, so
- * that the next holder goes on with it.
+ * order.  A part is stored and replaced as a whole.  The worker that holds the
+ * lease of a part refreshes it.  The zone knows which refreshes are due, so
+ * that the next holder goes on with them.
  *
- * A part is refreshed when the list is wanted for the first time, when a signal
- * (a notification that it may have changed) came after the last refresh began,
- * and when its time is over.  handlers->lists tells all workers of changes.
+ * A part is refreshed when a client requests the list for the first time, when
+ * a signal (a notification that it may have changed) came after the last
+ * refresh began, and when its time to live is over.  handlers->lists is called
+ * in all workers when a list changes.
  *
- * With "mcp_list_cache auto" a part is a copy of a list that passed through
- * nginx on its way to a client and may be given to others.  Such a part is not
- * fetched; a change of the list or a newer configuration drops it.
+ * With "mcp_list_cache auto" a part is a copy of a list in the response to a
+ * client, if the upstream allows others to get it, too.  The module does not
+ * fetch such a part; a change of the list or a newer configuration drops it.
+ * The comments below say that such a list "passed" (through nginx).
  */
 
 #ifndef _NGX_MCP_LIST_H_INCLUDED_
@@ -30,7 +32,9 @@
 #include "ngx_mcp_pages.h"
 
 
-/* ms; the pause after the first failure; each failure doubles it, up to MAX */
+/*
+ * ms; the pause after the first failed fetch; it doubles each time, up to MAX
+ */
 #define NGX_MCP_LIST_RETRY      1000
 #define NGX_MCP_LIST_RETRY_MAX  60000
 
@@ -39,7 +43,7 @@
 
 #define NGX_MCP_LIST_KEY_MAX    1024
 
-/* upstreams of an endpoint, at most */
+/* the largest number of upstreams of an endpoint */
 #define NGX_MCP_SOURCES_MAX     32
 
 
@@ -74,8 +78,8 @@ typedef struct {
 
 /*
  * Finds or makes an audience with parts for these upstreams.  If the endpoint
- * has "max" audiences, a new one replaces one without sessions, else one that
- * has some, in either case the one that was unused for longest.  NGX_OK;
+ * has "max" audiences, a new one replaces the one that was unused for longest:
+ * of those without sessions if there are any, else of all.  NGX_OK;
  * NGX_DECLINED: the zone is full, or the parts are of a newer configuration.
  */
 ngx_int_t ngx_mcp_audience_get(ngx_mcp_zone_t *zone, ngx_mcp_audience_t *a,
@@ -84,7 +88,7 @@ ngx_int_t ngx_mcp_audience_get(ngx_mcp_zone_t *zone, ngx_mcp_audience_t *a,
 /*
  * Gives an audience the parts of this configuration.  Parts of other upstreams
  * are dropped; lists that look different to clients for this reason count as
- * changed.  NGX_OK; NGX_DONE: the audience had these parts; NGX_DECLINED: the
+ * changed.  NGX_OK; NGX_DONE: it had these parts already; NGX_DECLINED: the
  * zone is full, or the parts are of a newer configuration; NGX_ERROR: the
  * audience is gone.
  */
@@ -140,7 +144,7 @@ void ngx_mcp_audience_drop(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
     ngx_uint_t older);
 
 
-/* a list as it was found; ngx_mcp_list_read() copies its text */
+/* a part of a list as it was found; ngx_mcp_list_read() copies the text */
 
 typedef struct {
     ngx_mcp_ref_t           content;      /* record of the content */
@@ -160,20 +164,20 @@ typedef struct {
     ngx_uint_t              missing;      /* number of parts that were never
                                              fetched */
     uint32_t                left_out;     /* bits, by source: missing parts
-                                             that are left out for the first
+                                             that are left out now for the first
                                              time */
-    ngx_mcp_hint_t          hint;         /* hint that all parts allow */
+    ngx_mcp_hint_t          hint;         /* the hints of all parts, joined */
     ngx_mcp_list_part_t     parts[NGX_MCP_SOURCES_MAX];
 } ngx_mcp_list_t;
 
 /*
- * Asks for a list.  NGX_OK; NGX_AGAIN: parts of it are being fetched for the
- * first time; NGX_DECLINED: the list is not kept, or the parts are of a newer
- * configuration: ask the upstreams; NGX_ERROR: the audience is gone, or has no
- * parts of this configuration yet.
- * partial: 1: if other parts are there, parts that are being fetched are left
+ * Finds a list for a client.  NGX_OK; NGX_AGAIN: parts of it are being fetched
+ * for the first time; NGX_DECLINED: the list is not cached, or the parts are of
+ * a newer configuration: the caller requests it from the upstreams; NGX_ERROR:
+ * the audience is gone, or has no parts of this configuration yet.
+ * partial: 1: if other parts are stored, parts that are being fetched are left
  * out; NGX_MCP_LIST_PEEK: the same, and the call does not count as a use of the
- * list, so that nobody fetches the list for it.
+ * list, so that no worker fetches the list because of it.
  */
 #define NGX_MCP_LIST_PEEK  2
 
@@ -182,9 +186,8 @@ ngx_int_t ngx_mcp_list_get(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
     ngx_mcp_list_t *list);
 
 /*
- * Finds a list of parts that passed (ngx_mcp_list_keep()) and whose time is
- * not over.  NGX_OK; NGX_AGAIN: only some parts are there; NGX_DECLINED: none
- * is.
+ * Finds a list of parts that passed (ngx_mcp_list_keep()) and are still fresh.
+ * NGX_OK; NGX_AGAIN: only some parts are stored; NGX_DECLINED: none is.
  */
 ngx_int_t ngx_mcp_list_fresh(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
     ngx_mcp_sources_t *sources, ngx_uint_t kind, ngx_mcp_list_t *list);
@@ -196,10 +199,12 @@ ngx_int_t ngx_mcp_list_fresh(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
 ngx_int_t ngx_mcp_list_read(ngx_mcp_zone_t *zone, ngx_mcp_list_t *list,
     u_char *dst);
 
-/* returns whether the list is as it was found; takes no lock */
+/* returns whether the list is unchanged since it was found; takes no lock */
 ngx_uint_t ngx_mcp_list_current(ngx_mcp_zone_t *zone, ngx_mcp_list_t *list);
 
-/* has lists of these kinds fetched from now on, as if a client had asked */
+/*
+ * has lists of these kinds fetched from now on, as if a client requested them
+ */
 void ngx_mcp_list_want(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
     ngx_uint_t kinds);
 
@@ -207,11 +212,11 @@ void ngx_mcp_list_want(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
 /*
  * Notes that lists of these kinds (NGX_MCP_LIST_BIT) may have changed, in this
  * part or, if its block is 0, in all parts of the audience.  Returns the kinds
- * that will be fetched and compared; for other kinds nothing is kept to
- * compare with.  notified: the upstream has sent a notification.  As it sends
- * the same one for resources and templates, and only one of them may be
- * cached, the cached one is then announced as changed even if it is found
- * unchanged.
+ * that will be fetched and compared; lists of the other kinds are not stored,
+ * so that there is nothing to compare.  notified: 1: the upstream has sent a
+ * notification.  As it sends the same one for resources and templates, and only
+ * one of these lists may be cached, clients are then notified even if the
+ * cached list is found unchanged.
  */
 ngx_uint_t ngx_mcp_list_signal(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
     ngx_mcp_ref_t part, ngx_uint_t kinds, ngx_uint_t notified);
@@ -226,9 +231,9 @@ ngx_uint_t ngx_mcp_list_signal_session(ngx_mcp_zone_t *zone,
 
 /*
  * Tells the holder of a part when to fetch it; a signal does not make it due
- * before "not_before" (ngx_current_msec).  NGX_OK: now, and *signals are to be
- * passed on with the result; NGX_AGAIN: after *delay ms; NGX_DECLINED: nobody
- * wants the list; NGX_ERROR: the part is gone.
+ * before "not_before" (ngx_current_msec).  NGX_OK: now, and *signals has to be
+ * given to the function that takes the result; NGX_AGAIN: after *delay ms;
+ * NGX_DECLINED: no client uses the list; NGX_ERROR: the part is gone.
  */
 ngx_int_t ngx_mcp_list_due(ngx_mcp_zone_t *zone, ngx_mcp_ref_t part,
     ngx_uint_t kind, ngx_msec_t not_before, uint32_t *signals,
@@ -237,25 +242,27 @@ ngx_int_t ngx_mcp_list_due(ngx_mcp_zone_t *zone, ngx_mcp_ref_t part,
 /*
  * Stores a list that was fetched; it is due again after "ttl" ms.  NGX_OK:
  * clients are to be notified that it changed; NGX_DONE: they are not, because
- * it did not change or is the first; NGX_DECLINED: it changed, but there is no
- * room: it is passed through from now on; NGX_ERROR: the part is gone.
+ * it did not change or is the first one; NGX_DECLINED: it changed, but there is
+ * no room: clients get it from the upstream from now on; NGX_ERROR: the part is
+ * gone.
  */
 ngx_int_t ngx_mcp_list_put(ngx_mcp_zone_t *zone, ngx_mcp_ref_t part,
     ngx_mcp_list_content_t *content, uint32_t signals, ngx_msec_t ttl);
 
 /*
  * Compares a list that was fetched with the stored one, which is due again
- * after "ttl" ms if it is the same.  NGX_DONE: it is the same; NGX_OK: it is,
- * but clients are to be notified; NGX_DECLINED: it is not, and is to be put;
- * NGX_ERROR: the part is gone.
+ * after "ttl" ms if both are equal.  NGX_DONE: they are equal; NGX_OK: they are
+ * equal, but clients are to be notified; NGX_DECLINED: they differ, and the
+ * caller calls ngx_mcp_list_put(); NGX_ERROR: the part is gone.
  */
 ngx_int_t ngx_mcp_list_confirm(ngx_mcp_zone_t *zone, ngx_mcp_ref_t part,
     ngx_mcp_list_content_t *content, uint32_t signals, ngx_msec_t ttl);
 
 /*
- * Keeps a list that passed, for as long as its hint allows.  forgotten:
- * ngx_mcp_lists_forgotten() when the upstream was asked; a list that may have
- * changed since is not kept.  NGX_OK; NGX_DECLINED: it is not kept.
+ * Stores a list that passed, for as long as its hint allows.  forgotten: value
+ * of ngx_mcp_lists_forgotten() when the request was sent to the upstream; a
+ * list that may have changed since is not stored.  NGX_OK; NGX_DECLINED: it is
+ * not stored.
  */
 ngx_int_t ngx_mcp_list_keep(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
     ngx_str_t *upstream, ngx_mcp_list_content_t *content, uint64_t forgotten);
@@ -271,7 +278,7 @@ void ngx_mcp_list_forget(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
 uint64_t ngx_mcp_lists_forgotten(ngx_mcp_zone_t *zone);
 
 /*
- * Notes for "ttl" ms that the list cannot be kept or (absent) that the
+ * Notes for "ttl" ms that the list cannot be stored or (absent) that the
  * upstream has no such list.
  */
 void ngx_mcp_list_pass_through(ngx_mcp_zone_t *zone, ngx_mcp_ref_t part,
@@ -282,20 +289,20 @@ void ngx_mcp_list_fail(ngx_mcp_zone_t *zone, ngx_mcp_ref_t part,
     ngx_uint_t kind);
 
 /*
- * Returns the kinds that changed without a notification so far: in this part
- * (block 0: in none), and by parts that were dropped.
+ * Returns the kinds that changed and of which clients were not notified yet: in
+ * this part (block 0: in no part), and by parts that were dropped.
  */
 ngx_uint_t ngx_mcp_list_dirty(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,
     ngx_mcp_ref_t part);
 
-/* notes that clients do not see the change of a list in this part */
+/* notes that clients need no notification of a change of a list in this part */
 void ngx_mcp_list_hidden(ngx_mcp_zone_t *zone, ngx_mcp_ref_t part,
     ngx_uint_t kind);
 
 /*
  * Notifies the audience's sessions of changes of these kinds: appends the
- * event to the log of their group, if ngx_mcp_list_dirty() has one of the
- * kinds, and takes the kinds from it.  Returns the number of sessions in the
+ * event to the log of their group, if ngx_mcp_list_dirty() returns one of the
+ * kinds, and clears these kinds there.  Returns the number of sessions in the
  * group; 0: no event was appended.
  */
 ngx_uint_t ngx_mcp_list_announce(ngx_mcp_zone_t *zone, ngx_mcp_ref_t audience,

@@ -44,7 +44,7 @@ typedef struct {
 
 typedef enum {
     NGX_MCP_LOAD_GROUPS = 0,
-    NGX_MCP_LOAD_ALL,
+    NGX_MCP_LOAD_ENDPOINTS,
     NGX_MCP_LOAD_TOPICS,
     NGX_MCP_LOAD_SESSIONS,
     NGX_MCP_LOAD_UPSTREAMS,
@@ -86,7 +86,7 @@ typedef struct {
     ngx_mcp_load_list_e     list;
     ngx_uint_t              locked;       /* the handler runs under the lock */
     ngx_mcp_load_pt         handler;      /* NULL: the entities of the list
-                                             are made owners */
+                                             are added to the owners */
 } ngx_mcp_load_step_t;
 
 
@@ -109,7 +109,7 @@ static ngx_mcp_group_sh_t *ngx_mcp_load_owner_group_locked(
     ngx_mcp_load_t *load, ngx_str_t *a);
 static void ngx_mcp_load_group_locked(ngx_mcp_load_t *load,
     ngx_mcp_load_entity_t *entity, ngx_str_t *a);
-static void ngx_mcp_load_all_locked(ngx_mcp_load_t *load,
+static void ngx_mcp_load_endpoint_locked(ngx_mcp_load_t *load,
     ngx_mcp_load_entity_t *entity, ngx_str_t *a);
 static void ngx_mcp_load_log_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_group_sh_t *g, ngx_str_t *a);
@@ -163,7 +163,7 @@ static void ngx_mcp_load_end_locked(ngx_mcp_load_t *load,
 
 static ngx_mcp_load_kind_t  ngx_mcp_load_kinds[] = {
     { NGX_MCP_TLV_GROUP, NGX_MCP_TLV_REF },
-    { NGX_MCP_TLV_ALL, NGX_MCP_TLV_REF },
+    { NGX_MCP_TLV_ALL_TENANTS, NGX_MCP_TLV_REF },
     { NGX_MCP_TLV_TOPIC, NGX_MCP_TLV_ORDER },
     { NGX_MCP_TLV_SESSION, NGX_MCP_TLV_IDLE },
     { NGX_MCP_TLV_UPSTREAM_SESSION, NGX_MCP_TLV_OWNER },
@@ -182,9 +182,9 @@ static ngx_mcp_load_kind_t  ngx_mcp_load_kinds[] = {
 
 static ngx_mcp_load_step_t  ngx_mcp_load_steps[] = {
     { NGX_MCP_LOAD_GROUPS, 1, ngx_mcp_load_group_locked },
-    { NGX_MCP_LOAD_ALL, 1, ngx_mcp_load_all_locked },
+    { NGX_MCP_LOAD_ENDPOINTS, 1, ngx_mcp_load_endpoint_locked },
     { NGX_MCP_LOAD_GROUPS, 0, NULL },
-    { NGX_MCP_LOAD_ALL, 0, NULL },
+    { NGX_MCP_LOAD_ENDPOINTS, 0, NULL },
     { NGX_MCP_LOAD_TOPICS, 1, ngx_mcp_load_topic_locked },
     { NGX_MCP_LOAD_GROUPS, 0, ngx_mcp_load_group_parts },
     { NGX_MCP_LOAD_SESSIONS, 0, ngx_mcp_load_session },
@@ -196,7 +196,7 @@ static ngx_mcp_load_step_t  ngx_mcp_load_steps[] = {
     { NGX_MCP_LOAD_EVENTS, 1, ngx_mcp_load_event_locked },
     { NGX_MCP_LOAD_CALLS, 1, ngx_mcp_load_call_end_locked },
     { NGX_MCP_LOAD_IDS, 1, ngx_mcp_load_id_locked },
-    { NGX_MCP_LOAD_ALL, 1, ngx_mcp_load_end_locked },
+    { NGX_MCP_LOAD_ENDPOINTS, 1, ngx_mcp_load_end_locked },
     { NGX_MCP_LOAD_GROUPS, 1, ngx_mcp_load_end_locked }
 };
 
@@ -386,8 +386,8 @@ ngx_mcp_load_push(ngx_mcp_load_t *load, ngx_uint_t n,
 
 
 /*
- * Makes the entities of list n that have a record owners, so that
- * ngx_mcp_load_owner() finds them.
+ * Adds the entities of list n that have a record to the list of owners, in
+ * which ngx_mcp_load_owner() searches.
  */
 
 static void
@@ -586,7 +586,7 @@ ngx_mcp_load_group_locked(ngx_mcp_load_t *load,
  */
 
 static void
-ngx_mcp_load_all_locked(ngx_mcp_load_t *load,
+ngx_mcp_load_endpoint_locked(ngx_mcp_load_t *load,
     ngx_mcp_load_entity_t *entity, ngx_str_t *a)
 {
     ngx_mcp_zone_t      *zone;
@@ -645,7 +645,7 @@ ngx_mcp_load_topic_locked(ngx_mcp_load_t *load,
     zone = load->zone;
 
     flags = ngx_mcp_load_number(a, FLAGS);
-    idle = ngx_mcp_load_number(a, IDLE) + load->saved->away;
+    idle = ngx_mcp_load_number(a, IDLE) + load->saved->elapsed;
 
     ngx_memzero(&topic, sizeof(ngx_mcp_topic_t));
 
@@ -871,7 +871,7 @@ ngx_mcp_load_session_new(ngx_mcp_load_t *load, ngx_str_t *a,
     in->event_max = ngx_mcp_load_number(a, EVENT_MAX);
     in->event_size = ngx_mcp_load_number(a, EVENT_SIZE);
 
-    idle = ngx_mcp_load_number(a, IDLE) + load->saved->away;
+    idle = ngx_mcp_load_number(a, IDLE) + load->saved->elapsed;
 
     return (in->account == 0
             || in->revision == NGX_MCP_REVISION_UNKNOWN
@@ -893,7 +893,7 @@ ngx_mcp_load_session_more(ngx_mcp_load_t *load, ngx_str_t *a,
     ngx_mcp_subscriber_sh_t  *sb;
 
     zone = load->zone;
-    idle = ngx_mcp_load_number(a, IDLE) + load->saved->away;
+    idle = ngx_mcp_load_number(a, IDLE) + load->saved->elapsed;
 
     ngx_mcp_zone_lock(zone);
 
@@ -931,7 +931,7 @@ ngx_mcp_load_session_more(ngx_mcp_load_t *load, ngx_str_t *a,
                                    g->log.last);
     sb->delivered.endpoint = ngx_min(ngx_mcp_load_number(a, READ_ENDPOINT),
                                  ngx_mcp_group_endpoint(zone, g)->log.last);
-    s->log.taken = (uint32_t) ngx_mcp_load_number(a, TAKEN);
+    s->log.nread = (uint32_t) ngx_mcp_load_number(a, TAKEN);
 
     ngx_mcp_idle_enter_locked(zone, s);
 
@@ -1318,8 +1318,8 @@ ngx_mcp_load_lease(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity,
     ngx_memzero(&share, sizeof(ngx_mcp_lease_share_t));
 
     share.user = (uint32_t) ngx_mcp_load_number(a, USER);
-    share.users = NGX_MCP_LOAD_ANY;
-    share.owners = NGX_MCP_LOAD_ANY;
+    share.user_max = NGX_MCP_LOAD_ANY;
+    share.owner_max = NGX_MCP_LOAD_ANY;
 
     ngx_mcp_zone_lock(zone);
 
@@ -1353,12 +1353,12 @@ ngx_mcp_load_lease(ngx_mcp_load_t *load, ngx_mcp_load_entity_t *entity,
     if (ngx_mcp_text_equal(zone, l, 0, l->key_len, key)) {
         ngx_mcp_touch(zone, l);
 
-        l->id = (uint32_t) id->len;
-        l->note = (uint32_t) note->len;
+        l->id_len = (uint32_t) id->len;
+        l->note_len = (uint32_t) note->len;
         l->holder.fence = (uint32_t) ngx_mcp_load_number(a, FENCE);
         l->consumed = ngx_mcp_load_number(a, COUNT);
 
-        /* without sessions that go on, no client has missed an event */
+        /* without restored sessions, no client has missed an event */
 
         if (ngx_mcp_load_number(a, FLAGS) & NGX_MCP_TLV_CONNECTED
             && (g ? g->sessions : load->saved->sessions))

@@ -10,7 +10,7 @@
  * owners, as long as a sixteenth of the zone stays free.  Sessions are loaded
  * in the order of their last use, the one used last at the end.
  *
- * Each session gets a gap, as nobody knows what happened while nginx did not
+ * Each session gets a gap, as events may have been lost while nginx did not
  * run.
  */
 
@@ -24,13 +24,16 @@
 typedef struct {
     /* in */
     ngx_str_t               text;         /* all entities */
-    uint64_t                away;         /* ms since they were saved */
-    ngx_uint_t              last;         /* nothing changed after the save */
+    uint64_t                elapsed;      /* ms since they were saved */
+    ngx_uint_t              last;         /* 1: nothing changed in the zone
+                                             after they were saved */
 
     /* out */
-    ngx_uint_t              sessions;     /* sessions that go on */
-    ngx_uint_t              ended;        /* sessions that do not go on */
-    ngx_uint_t              lost;         /* subscriptions without room */
+    ngx_uint_t              sessions;     /* number of restored sessions */
+    ngx_uint_t              ended;        /* number of sessions that were not
+                                             restored */
+    ngx_uint_t              lost;         /* number of subscriptions for which
+                                             there was no room */
 } ngx_mcp_saved_t;
 
 

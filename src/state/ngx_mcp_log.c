@@ -11,7 +11,7 @@
 #define NGX_MCP_LOG_DROP  16
 
 
-static void ngx_mcp_log_miss_locked(ngx_mcp_zone_t *zone,
+static void ngx_mcp_log_note_lost_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_group_sh_t *g, ngx_mcp_target_sh_t *target, ngx_uint_t level);
 static ngx_mcp_event_sh_t *ngx_mcp_log_add_group_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_group_sh_t *g, ngx_mcp_log_input_t *in);
@@ -41,7 +41,7 @@ ngx_int_t
 ngx_mcp_log_session(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
     ngx_mcp_event_t *event)
 {
-    return ngx_mcp_log_own(zone, session, event, NULL, NULL);
+    return ngx_mcp_log_to_owner(zone, session, event, NULL, NULL);
 }
 
 
@@ -113,7 +113,7 @@ ngx_mcp_log_owner_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
 
 
 ngx_int_t
-ngx_mcp_log_own(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
+ngx_mcp_log_to_owner(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
     ngx_mcp_event_t *event, ngx_mcp_cursor_t *cursor,
     void (*finish)(ngx_mcp_zone_t *zone, ngx_mcp_call_sh_t *c))
 {
@@ -184,7 +184,7 @@ ngx_mcp_log_own(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
 
 ngx_int_t
 ngx_mcp_log_channel_locked(ngx_mcp_zone_t *zone, void *owner,
-    ngx_mcp_log_input_t *in, ngx_uint_t room, ngx_mcp_cursor_t *cursor)
+    ngx_mcp_log_input_t *in, ngx_uint_t has_room, ngx_mcp_cursor_t *cursor)
 {
     uint32_t               active_stream;
     ngx_mcp_log_sh_t      *log;
@@ -208,12 +208,12 @@ ngx_mcp_log_channel_locked(ngx_mcp_zone_t *zone, void *owner,
 
     e = NULL;
 
-    room = (room && in->stage.len <= s->event_size);
+    has_room = (has_room && in->stage.len <= s->event_size);
 
     ngx_mcp_touch(zone, &s->events);
     ngx_mcp_touch(zone, log);
 
-    if (room) {
+    if (has_room) {
         e = ngx_mcp_log_add_locked(zone, owner, in->event, &in->target,
                                    &in->stage);
     }
@@ -261,14 +261,14 @@ ngx_mcp_log_channel_locked(ngx_mcp_zone_t *zone, void *owner,
 
 ngx_int_t
 ngx_mcp_log_shrink_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
-    ngx_mcp_call_sh_t *c, ngx_uint_t beside)
+    ngx_mcp_call_sh_t *c, ngx_uint_t others)
 {
     ngx_int_t  rc;
 
-    while (s->events + beside >= s->event_max) {
+    while (s->events + others >= s->event_max) {
         ngx_mcp_step_locked(zone);
 
-        rc = ngx_mcp_log_oldest_locked(zone, s, c);
+        rc = ngx_mcp_log_drop_oldest_locked(zone, s, c);
 
         if (rc == NGX_DONE) {
 
@@ -296,7 +296,7 @@ ngx_mcp_log_shrink_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
 
 
 ngx_int_t
-ngx_mcp_log_oldest_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
+ngx_mcp_log_drop_oldest_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
     ngx_mcp_call_sh_t *c)
 {
     uint32_t             n;
@@ -564,17 +564,17 @@ ngx_mcp_channel_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_call_sh_t *c)
 
 ngx_int_t
 ngx_mcp_log_group_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
-    ngx_mcp_log_input_t *in, ngx_uint_t room, ngx_uint_t gap)
+    ngx_mcp_log_input_t *in, ngx_uint_t has_room, ngx_uint_t gap)
 {
     if (gap) {
         ngx_mcp_losses_set(zone, ngx_mcp_block(zone, g->losses),
                            NGX_MCP_LOSSES_GAP, g->log.last + 1);
-        ngx_mcp_log_miss_locked(zone, g, NULL, 0);
+        ngx_mcp_log_note_lost_locked(zone, g, NULL, 0);
         return NGX_OK;
     }
 
-    if (!room || ngx_mcp_log_add_group_locked(zone, g, in) == NULL) {
-        ngx_mcp_log_miss_locked(zone, g, &in->target, in->event->level);
+    if (!has_room || ngx_mcp_log_add_group_locked(zone, g, in) == NULL) {
+        ngx_mcp_log_note_lost_locked(zone, g, &in->target, in->event->level);
         return NGX_ERROR;
     }
 
@@ -584,8 +584,10 @@ ngx_mcp_log_group_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
 }
 
 
+/* gives the next position of a group's log to an event that is lost */
+
 static void
-ngx_mcp_log_miss_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
+ngx_mcp_log_note_lost_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
     ngx_mcp_target_sh_t *target, ngx_uint_t level)
 {
     ngx_mcp_losses_add_locked(zone, g, g->log.last + 1, target, level);
@@ -593,7 +595,7 @@ ngx_mcp_log_miss_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
     ngx_mcp_touch(zone, &g->log);
     g->log.last++;
 
-    /* wakes all readers, as none of them can tell for whom the event was */
+    /* wakes all readers, as the target of the event is not stored exactly */
 
     ngx_mcp_group_ring_locked(zone, g, NULL);
 }

@@ -16,7 +16,8 @@
  * exchange ("running"), and after that for as long as their channel is stored.
  * Streams are records of open SSE responses.  At most one stream carries a
  * channel: the newest GET carries the general channel, and the newest stream
- * that was opened on the channel of a call carries this channel.
+ * that was opened on the channel of a call carries this channel.  "To carry"
+ * means to send the channel's events to the client.
  */
 
 #ifndef _NGX_MCP_LOG_H_INCLUDED_
@@ -44,7 +45,8 @@ typedef struct {
 
 /*
  * The channel of a call keeps this many unread events even if the session has
- * more events than its limit: writers wait before that.
+ * more events than its limit.  With more unread events, the call has to wait
+ * (ngx_mcp_call_full()).
  */
 #define NGX_MCP_CHANNEL_WAITING  64
 
@@ -92,11 +94,11 @@ typedef struct {
                                                          condition */
     ngx_str_t               identity;     /* data NULL: any */
     ngx_str_t               list_key;     /* data NULL: any */
-    ngx_str_t               upstream;     /* the event came on the stream of the
-                                             shared upstream session there: they
-                                             had no stream of their own at this
-                                             upstream at this time; data NULL:
-                                             no condition */
+    ngx_str_t               upstream;     /* the event came from the shared
+                                             upstream session at this upstream:
+                                             they had no open GET stream of
+                                             their own there; data NULL: no
+                                             condition */
 } ngx_mcp_event_t;
 
 
@@ -146,7 +148,7 @@ void ngx_mcp_call_moved(ngx_mcp_zone_t *zone, ngx_mcp_call_t *call);
 void ngx_mcp_call_mark(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call,
     ngx_uint_t flag);
 
-/* why a request or response was lost in the channel of a parked call */
+/* the reason for which a message in the channel of a parked call was lost */
 
 typedef enum {
     NGX_MCP_CALL_WHOLE = 0,               /* none was lost */
@@ -201,7 +203,7 @@ ngx_int_t ngx_mcp_log_call(ngx_mcp_zone_t *zone, ngx_mcp_ref_t call,
 ngx_uint_t ngx_mcp_log_gap(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
     ngx_str_t *tenant);
 
-/* the sessions in which a progress token is looked for */
+/* the sessions in which a progress token is searched */
 
 typedef struct {
     ngx_str_t              *session;      /* UUID text; NULL: all that match */
@@ -262,8 +264,8 @@ typedef struct {
 
     unsigned                unknown:1;    /* the client's Last-Event-ID is
                                              behind the end of the channel */
-    unsigned                inner:1;      /* the module reads the stream for a
-                                             call; no client does */
+    unsigned                inner:1;      /* 1: the module reads the stream for
+                                             a call, and no client does */
 } ngx_mcp_stream_t;
 
 /*

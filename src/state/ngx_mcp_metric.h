@@ -5,8 +5,8 @@
 
 
 /*
- * Exchanges by endpoint, upstream and method: how many ended in which way,
- * and how long they took.  The table in the zone has a row for each of these.
+ * Metrics of exchanges: their outcomes and times, by endpoint, upstream and
+ * method.  The table in the zone has a row for each such combination.
  * A process finds or makes a row under the lock once, and counts atomically
  * afterwards; a row stays.  Exchanges for which the table has no room are
  * counted in the first row, which has no names.

@@ -12,24 +12,26 @@
 #define NGX_MCP_SEND_BLOCKS     256
 #define NGX_MCP_SEND_JOURNAL    8192
 
-/* most groups, or items, examined under one hold of the lock */
-#define NGX_MCP_SEND_LOOK       64
+/* most groups or items that are examined under one hold of the lock */
+#define NGX_MCP_SEND_EXAMINE    64
 
-/* most targets delivered to, and most groups examined, in one turn */
+/* in one turn: most targets that get an event, and most groups examined */
 #define NGX_MCP_SEND_TURN       512
-#define NGX_MCP_SEND_LOOKS      2048
+#define NGX_MCP_SEND_TURN_GROUPS  2048
 
-/* most items delivered in one turn */
+/* most items that are delivered in one turn */
 #define NGX_MCP_SEND_DUE        64
 
 /* the working memory of a post with more deliveries comes from a pool */
 #define NGX_MCP_SEND_LOCAL      2
 
-/* items, and open windows, may take one part in so many of the zone */
+/* items may occupy 1/8 of the zone, open windows 1/16 */
 #define NGX_MCP_ITEMS_SHARE     8
 #define NGX_MCP_WINDOWS_SHARE   16
 
-/* after a window with longer endpoint and tenant, no new one is opened */
+/*
+ * bytes; no window follows one whose endpoint and tenant are longer than this
+ */
 #define NGX_MCP_WINDOW_NAMES    2048
 
 /* windows examined to find the place of a new one */
@@ -75,7 +77,7 @@ typedef struct {
 
 typedef struct {
     ngx_uint_t              out;          /* index of the delivery */
-    ngx_uint_t              room;         /* 1: there is room for the event */
+    ngx_uint_t              has_room;     /* 1: there is room for the event */
     ngx_mcp_ref_t           ref;          /* session, call or group; block 0:
                                              the delivery's window */
     uint32_t                session;      /* block of the session whose log gets
@@ -92,7 +94,7 @@ typedef struct {
     ngx_mcp_ref_t           item;         /* block 0: there is no item */
     ngx_mcp_progress_sh_t   at;           /* progress if there is no item */
     ngx_uint_t              done;         /* number of targets that are done */
-    ngx_uint_t              looked;       /* number of groups examined */
+    ngx_uint_t              examined;     /* groups examined in this turn */
     ngx_uint_t              large;        /* number of targets for which the
                                              event is too large */
     ngx_uint_t              full;         /* number of targets without room */
@@ -110,10 +112,10 @@ typedef struct {
 
     ngx_uint_t              direct;       /* number of deliveries to a session
                                              or call */
-    ngx_uint_t              there;        /* how many of these exist */
+    ngx_uint_t              existing;     /* number of these that exist */
     ngx_uint_t              more;         /* 1: there are more targets than one
                                              hold of the lock delivers to */
-    ngx_uint_t              looks;        /* number of groups examined */
+    ngx_uint_t              now_examined; /* number of groups examined */
     ngx_uint_t              blocks;       /* blocks of texts that are not
                                              staged */
     ngx_mcp_stage_t        *stage;        /* the text that has to be staged, or
@@ -165,9 +167,9 @@ static void ngx_mcp_send_move_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_progress_sh_t *after);
 static void ngx_mcp_send_one_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_sending_t *snd, ngx_mcp_out_t *out, ngx_mcp_ref_t ref,
-    ngx_uint_t room);
+    ngx_uint_t has_room);
 static ngx_int_t ngx_mcp_send_channel_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_out_t *out, ngx_mcp_ref_t ref, ngx_uint_t room);
+    ngx_mcp_out_t *out, ngx_mcp_ref_t ref, ngx_uint_t has_room);
 static ngx_int_t ngx_mcp_send_item(ngx_mcp_zone_t *zone,
     ngx_mcp_sending_t *snd);
 static ngx_int_t ngx_mcp_send_turn(ngx_mcp_zone_t *zone,
@@ -175,9 +177,9 @@ static ngx_int_t ngx_mcp_send_turn(ngx_mcp_zone_t *zone,
 static ngx_int_t ngx_mcp_item_load(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
     ngx_pool_t *pool, ngx_mcp_sending_t *snd);
 static u_char *ngx_mcp_out_field(ngx_str_t *field, u_char *p, size_t len);
-static void ngx_mcp_item_work_locked(ngx_mcp_zone_t *zone,
+static void ngx_mcp_item_take_over_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_item_sh_t *it);
-static ngx_uint_t ngx_mcp_item_left_locked(ngx_mcp_zone_t *zone,
+static ngx_uint_t ngx_mcp_item_in_background_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_item_sh_t *it);
 static void ngx_mcp_item_drop_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_item_sh_t *it);
@@ -188,13 +190,13 @@ static ngx_mcp_item_sh_t *ngx_mcp_coalescing_find_locked(ngx_mcp_zone_t *zone,
 static uint64_t ngx_mcp_coalescing_key(ngx_mcp_zone_t *zone,
     ngx_mcp_out_t *out);
 static void ngx_mcp_coalescing_use_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_sending_t *snd, ngx_mcp_out_t *out, ngx_uint_t room);
+    ngx_mcp_sending_t *snd, ngx_mcp_out_t *out, ngx_uint_t has_room);
 static void ngx_mcp_coalescing_open_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_out_t *out);
 static void ngx_mcp_coalescing_insert_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_item_sh_t *w, uint32_t time);
 static void ngx_mcp_coalescing_join_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_out_t *out, ngx_uint_t room);
+    ngx_mcp_out_t *out, ngx_uint_t has_room);
 static ngx_int_t ngx_mcp_outbox_next_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t *at, ngx_mcp_ref_t *ref, ngx_msec_t *next);
 static void ngx_mcp_coalescing_end_locked(ngx_mcp_zone_t *zone,
@@ -366,7 +368,7 @@ ngx_mcp_out_prepare(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out,
         head->how |= NGX_MCP_SEND_TOPIC
                      | (d->topic.other ? NGX_MCP_SEND_OTHER : 0)
                      | (d->topic.unannounced ? NGX_MCP_SEND_UNANNOUNCED : 0)
-                     | (d->topic.asked ? NGX_MCP_SEND_ASKED : 0);
+                     | (d->topic.existing ? NGX_MCP_SEND_EXISTING : 0);
         head->limit = (uint32_t) d->topic.limit;
         out->uri = d->topic.uri;
 
@@ -380,8 +382,8 @@ ngx_mcp_out_prepare(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out,
         head->how |= NGX_MCP_SEND_GAP;
     }
 
-    if (d->what.data) {
-        head->what = ngx_mcp_hash(zone, &d->what, NULL) | 1;
+    if (d->coalesce_key.data) {
+        head->coalesce_key = ngx_mcp_hash(zone, &d->coalesce_key, NULL) | 1;
         head->time = (uint32_t) ngx_min(d->time, 0xffffffff);
         head->count = d->count;
 
@@ -467,7 +469,7 @@ ngx_mcp_out_init(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out)
 
     /* a delivery that may join a window has a text of one part */
 
-    if (head->what) {
+    if (head->coalesce_key) {
         ngx_mcp_stage_init(zone, &out->stage, NGX_MCP_ITEM, out->fields,
                            ngx_mcp_out_fields(out, out->fields));
     }
@@ -557,9 +559,9 @@ ngx_mcp_out_next_locked(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out,
 
     g = ngx_mcp_block(zone, cur->ref.block);
 
-    if (how & (NGX_MCP_SEND_OTHER|NGX_MCP_SEND_ASKED)) {
-        return ngx_mcp_topic_there_locked(zone, g, &out->uri,
-                                          (how & NGX_MCP_SEND_OTHER) != 0)
+    if (how & (NGX_MCP_SEND_OTHER|NGX_MCP_SEND_EXISTING)) {
+        return ngx_mcp_topic_exists_locked(zone, g, &out->uri,
+                                           (how & NGX_MCP_SEND_OTHER) != 0)
                ? NGX_OK : NGX_AGAIN;
     }
 
@@ -689,7 +691,7 @@ ngx_mcp_send(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd)
 
     } while (rc == NGX_AGAIN);
 
-    snd->looked += snd->looks;
+    snd->examined += snd->now_examined;
 
     if (snd->new && snd->more) {
         ngx_mcp_zone_unlock(zone);
@@ -721,7 +723,7 @@ ngx_mcp_send(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd)
 }
 
 
-/* delivers the rest of the feed's previous event, if a worker has left any */
+/* delivers the rest of the feed's previous event: events keep their order */
 
 static void
 ngx_mcp_send_unfinished_locked(ngx_mcp_zone_t *zone,
@@ -747,7 +749,7 @@ ngx_mcp_send_unfinished_locked(ngx_mcp_zone_t *zone,
 }
 
 
-/* returns whether an event with the post's id was taken before */
+/* returns whether an event with the post's id was consumed before */
 
 static ngx_uint_t
 ngx_mcp_send_repeated_locked(ngx_mcp_zone_t *zone, ngx_mcp_post_t *post)
@@ -782,9 +784,9 @@ again:
     }
 
     snd->direct = 0;
-    snd->there = 0;
+    snd->existing = 0;
     snd->more = 0;
-    snd->looks = 0;
+    snd->now_examined = 0;
     snd->blocks = 0;
     snd->stage = NULL;
     snd->ntargets = 0;
@@ -799,7 +801,7 @@ again:
         }
     }
 
-    if (snd->looks < NGX_MCP_SEND_LOOK) {
+    if (snd->now_examined < NGX_MCP_SEND_EXAMINE) {
         return;
     }
 
@@ -844,7 +846,7 @@ ngx_mcp_send_find_out_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd,
     }
 
     do {
-        if (++snd->looks % NGX_MCP_SEND_LOOK == 0) {
+        if (++snd->now_examined % NGX_MCP_SEND_EXAMINE == 0) {
 
             if (!snd->new) {
                 snd->more = 1;
@@ -852,7 +854,7 @@ ngx_mcp_send_find_out_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd,
                 return;
             }
 
-            if (!counts && snd->looks >= NGX_MCP_SEND_LOOKS) {
+            if (!counts && snd->now_examined >= NGX_MCP_SEND_TURN_GROUPS) {
 
                 /* the other targets are found in further turns */
 
@@ -873,10 +875,10 @@ ngx_mcp_send_find_out_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd,
             == NGX_MCP_SEND_CHANNEL)
         {
             snd->direct++;
-            snd->there += (rc != NGX_DECLINED);
+            snd->existing += (rc != NGX_DECLINED);
         }
 
-        if (rc == NGX_OK && out->head.what && !p.opened) {
+        if (rc == NGX_OK && out->head.coalesce_key && !p.opened) {
             ngx_mcp_coalescing_decide_locked(zone, out);
 
             p.opened = 1;
@@ -884,7 +886,7 @@ ngx_mcp_send_find_out_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd,
 
             if (out->joins) {
 
-                /* the window finds its targets when it ends */
+                /* targets of the window are searched when it ends */
 
                 ngx_memzero(&after, sizeof(ngx_mcp_progress_sh_t));
                 after.delivery = i + 1;
@@ -1051,20 +1053,20 @@ ngx_mcp_send_room_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd)
             may = ngx_mcp_send_fits_locked(zone, out, t->ref);
             room = NGX_MCP_ROOM_EVENT;
             n = ngx_mcp_out_needs(zone, out);
-            t->room = may && ngx_mcp_stage_ready(zone, &out->in.stage);
+            t->has_room = may && ngx_mcp_stage_ready(zone, &out->in.stage);
 
         } else {
             may = 1;
             room = NGX_MCP_ROOM_OTHER;
             n = ngx_mcp_stage_needs(&out->stage);
-            t->room = out->opens || ngx_mcp_stage_ready(zone, &out->stage);
+            t->has_room = out->opens || ngx_mcp_stage_ready(zone, &out->stage);
         }
 
-        t->room = t->room
-                  && ngx_mcp_room_beside_locked(zone, t->ref, room, n, sum)
-                     == NGX_OK;
+        t->has_room = t->has_room
+                      && ngx_mcp_room_reserve_more_locked(zone, t->ref, room,
+                                                          n, sum) == NGX_OK;
 
-        if (t->room) {
+        if (t->has_room) {
             sum += n;
 
         } else if (snd->new && snd->post->answered && t->ref.block
@@ -1086,14 +1088,14 @@ ngx_mcp_send_room_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd)
 /*
  * Drops older events of the sessions that are targets, so that the new ones are
  * within the sessions' limits.  This may end the transaction, so it is done
- * before the event is taken: all from there on is one transaction.
+ * before the event is consumed: everything after that is one transaction.
  */
 
 static void
 ngx_mcp_send_shrink_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd)
 {
     void                  *owner;
-    ngx_uint_t             i, k, how, beside;
+    ngx_uint_t             i, k, how, others;
     ngx_mcp_target_t      *t;
     ngx_mcp_session_sh_t  *s;
 
@@ -1101,7 +1103,7 @@ ngx_mcp_send_shrink_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd)
         t = &snd->targets[i];
         how = snd->outs[t->out].head.how;
 
-        if (!t->room || t->ref.block == 0
+        if (!t->has_room || t->ref.block == 0
             || (how & (NGX_MCP_SEND_CHANNEL|NGX_MCP_SEND_TOPIC
                        |NGX_MCP_SEND_GAP))
                != NGX_MCP_SEND_CHANNEL)
@@ -1116,16 +1118,16 @@ ngx_mcp_send_shrink_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd)
         }
 
         t->session = ngx_mcp_number(zone, s);
-        beside = 0;
+        others = 0;
 
         for (k = 0; k < i; k++) {
-            beside += (snd->targets[k].session == t->session);
+            others += (snd->targets[k].session == t->session);
         }
 
-        t->room = (ngx_mcp_log_shrink_locked(zone, s,
-                                             (owner == s) ? NULL : owner,
-                                             beside)
-                   == NGX_OK);
+        t->has_room = (ngx_mcp_log_shrink_locked(zone, s,
+                                                 (owner == s) ? NULL : owner,
+                                                 others)
+                       == NGX_OK);
     }
 }
 
@@ -1154,7 +1156,7 @@ ngx_mcp_send_fits_locked(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out,
 }
 
 
-/* notes that the event is taken; returns as ngx_mcp_outbox_send() does */
+/* notes that the event is consumed; returns as ngx_mcp_outbox_send() does */
 
 static ngx_int_t
 ngx_mcp_send_consume_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd)
@@ -1173,7 +1175,7 @@ ngx_mcp_send_consume_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd)
         }
     }
 
-    if (snd->direct && !snd->there && !post->optional) {
+    if (snd->direct && !snd->existing && !post->optional) {
         post->absent = 1;
         return NGX_DECLINED;
     }
@@ -1206,10 +1208,10 @@ ngx_mcp_send_deliver_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd,
         }
 
         if (t->ref.block) {
-            ngx_mcp_send_one_locked(zone, snd, out, t->ref, t->room);
+            ngx_mcp_send_one_locked(zone, snd, out, t->ref, t->has_room);
 
         } else {
-            ngx_mcp_coalescing_use_locked(zone, snd, out, t->room);
+            ngx_mcp_coalescing_use_locked(zone, snd, out, t->has_room);
         }
 
         ngx_mcp_send_move_locked(zone, snd, at, &t->after);
@@ -1225,7 +1227,7 @@ static void
 ngx_mcp_send_move_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd,
     ngx_mcp_progress_sh_t *at, ngx_mcp_progress_sh_t *after)
 {
-    /* the progress of an item is in the zone; else it is in own memory */
+    /* "at" is in the zone if there is an item, else in this process' memory */
 
     if (snd->item.block) {
         ngx_mcp_touch(zone, at);
@@ -1237,7 +1239,7 @@ ngx_mcp_send_move_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd,
 
 static void
 ngx_mcp_send_one_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd,
-    ngx_mcp_out_t *out, ngx_mcp_ref_t ref, ngx_uint_t room)
+    ngx_mcp_out_t *out, ngx_mcp_ref_t ref, ngx_uint_t has_room)
 {
     ngx_int_t            rc;
     ngx_uint_t           how, sessions;
@@ -1250,7 +1252,7 @@ ngx_mcp_send_one_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd,
         == NGX_MCP_SEND_CHANNEL)
     {
         sessions = 1;
-        rc = ngx_mcp_send_channel_locked(zone, out, ref, room);
+        rc = ngx_mcp_send_channel_locked(zone, out, ref, has_room);
 
     } else {
         g = ngx_mcp_group_locked(zone, ref);
@@ -1268,15 +1270,15 @@ ngx_mcp_send_one_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd,
             topic.limit = out->head.limit;
             topic.other = ((how & NGX_MCP_SEND_OTHER) != 0);
             topic.unannounced = ((how & NGX_MCP_SEND_UNANNOUNCED) != 0);
-            topic.asked = ((how & NGX_MCP_SEND_ASKED) != 0);
+            topic.existing = ((how & NGX_MCP_SEND_EXISTING) != 0);
 
             sessions = 0;
-            rc = ngx_mcp_topic_keep_locked(zone, g, &topic, &out->in, room);
+            rc = ngx_mcp_topic_keep_locked(zone, g, &topic, &out->in, has_room);
 
             out->not_kept |= (rc != NGX_OK);
 
         } else {
-            rc = ngx_mcp_log_group_locked(zone, g, &out->in, room,
+            rc = ngx_mcp_log_group_locked(zone, g, &out->in, has_room,
                                           how & NGX_MCP_SEND_GAP);
         }
     }
@@ -1295,7 +1297,7 @@ ngx_mcp_send_one_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd,
 
 static ngx_int_t
 ngx_mcp_send_channel_locked(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out,
-    ngx_mcp_ref_t ref, ngx_uint_t room)
+    ngx_mcp_ref_t ref, ngx_uint_t has_room)
 {
     void                  *owner;
     ngx_int_t              rc;
@@ -1310,9 +1312,9 @@ ngx_mcp_send_channel_locked(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out,
 
     /* a gap has no text, and therefore no event */
 
-    room = room && !(out->head.how & NGX_MCP_SEND_GAP);
+    has_room = has_room && !(out->head.how & NGX_MCP_SEND_GAP);
 
-    rc = ngx_mcp_log_channel_locked(zone, owner, &out->in, room, NULL);
+    rc = ngx_mcp_log_channel_locked(zone, owner, &out->in, has_room, NULL);
 
     /* wakes the call's worker, which opens a stream for the event */
 
@@ -1326,7 +1328,7 @@ ngx_mcp_send_channel_locked(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out,
 }
 
 
-/* makes an item of a new post that is too much for one hold of the lock */
+/* makes an item of a new post that has too many targets for one transaction */
 
 static ngx_int_t
 ngx_mcp_send_item(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd)
@@ -1385,7 +1387,7 @@ ngx_mcp_send_item(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd)
         ngx_mcp_commit_locked(zone, it, NGX_MCP_ITEM);
         ngx_mcp_list_append(zone, &zone->root->items, ngx_mcp_number(zone, it),
                             NGX_MCP_LINKS);
-        ngx_mcp_item_work_locked(zone, it);
+        ngx_mcp_item_take_over_locked(zone, it);
 
         if (post->attended) {
             it->rec.flags |= NGX_MCP_ITEM_ATTENDED;
@@ -1400,7 +1402,7 @@ ngx_mcp_send_item(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd)
 
     } else {
 
-        /* without an item, the deliveries are lost if this worker dies */
+        /* "it" may be NULL: then the deliveries are lost if this worker dies */
 
         rc = ngx_mcp_send_consume_locked(zone, snd);
 
@@ -1435,7 +1437,7 @@ ngx_mcp_send_turn(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd)
 {
     ngx_int_t  rc;
 
-    snd->looked = 0;
+    snd->examined = 0;
 
     do {
         rc = ngx_mcp_send(zone, snd);
@@ -1443,7 +1445,7 @@ ngx_mcp_send_turn(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd)
     } while (rc == NGX_AGAIN
              && (snd->item.block == 0
                  || (snd->done < NGX_MCP_SEND_TURN
-                     && snd->looked < NGX_MCP_SEND_LOOKS)));
+                     && snd->examined < NGX_MCP_SEND_TURN_GROUPS)));
 
     return rc;
 }
@@ -1506,7 +1508,7 @@ ngx_mcp_item_load(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref, ngx_pool_t *pool,
         return NGX_DECLINED;
     }
 
-    ngx_mcp_item_work_locked(zone, it);
+    ngx_mcp_item_take_over_locked(zone, it);
 
     snd->n = it->deliveries;
     rc = ngx_mcp_text_copy(zone, it, 0, it->rec.len, pool, &text);
@@ -1555,13 +1557,10 @@ ngx_mcp_out_field(ngx_str_t *field, u_char *p, size_t len)
 }
 
 
-/*
- * Notes that this worker delivers the item.  If another worker delivered the
- * item until now, it has no caller of ngx_mcp_outbox_run() any more.
- */
+/* notes that this worker delivers the item, perhaps instead of another one */
 
 static void
-ngx_mcp_item_work_locked(ngx_mcp_zone_t *zone, ngx_mcp_item_sh_t *it)
+ngx_mcp_item_take_over_locked(ngx_mcp_zone_t *zone, ngx_mcp_item_sh_t *it)
 {
     uint32_t  nonce;
 
@@ -1585,7 +1584,7 @@ ngx_mcp_item_work_locked(ngx_mcp_zone_t *zone, ngx_mcp_item_sh_t *it)
 /* returns whether this worker has to deliver the item in the background */
 
 static ngx_uint_t
-ngx_mcp_item_left_locked(ngx_mcp_zone_t *zone, ngx_mcp_item_sh_t *it)
+ngx_mcp_item_in_background_locked(ngx_mcp_zone_t *zone, ngx_mcp_item_sh_t *it)
 {
     ngx_mcp_worker_sh_t  *w;
 
@@ -1657,7 +1656,7 @@ ngx_mcp_coalescing_key(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out)
         ngx_mcp_target_sh_t  target;
         ngx_mcp_ref_t        ref;
         uint64_t             names;
-        uint64_t             what;
+        uint64_t             coalesce_key;
         uint64_t             how;
     } k;
 
@@ -1666,7 +1665,7 @@ ngx_mcp_coalescing_key(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out)
     k.target = out->head.target;
     k.ref = out->head.ref;
     k.names = ngx_mcp_hash(zone, &out->endpoint, &out->tenant);
-    k.what = out->head.what;
+    k.coalesce_key = out->head.coalesce_key;
     k.how = out->head.how & NGX_MCP_SEND_KEY;
 
     key.data = (u_char *) &k;
@@ -1678,13 +1677,13 @@ ngx_mcp_coalescing_key(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out)
 
 static void
 ngx_mcp_coalescing_use_locked(ngx_mcp_zone_t *zone, ngx_mcp_sending_t *snd,
-    ngx_mcp_out_t *out, ngx_uint_t room)
+    ngx_mcp_out_t *out, ngx_uint_t has_room)
 {
     if (out->joins) {
-        ngx_mcp_coalescing_join_locked(zone, out, room);
+        ngx_mcp_coalescing_join_locked(zone, out, has_room);
         snd->delivered++;
 
-    } else if (out->opens && room
+    } else if (out->opens && has_room
                && ngx_mcp_coalescing_find_locked(zone, out->key) == NULL)
     {
         ngx_mcp_coalescing_open_locked(zone, out);
@@ -1773,13 +1772,14 @@ ngx_mcp_coalescing_insert_locked(ngx_mcp_zone_t *zone, ngx_mcp_item_sh_t *w,
 
 
 /*
- * Stores the new text in the window.  Without room, the event that waits there
- * counts for the new one, too; if none waits, the window delivers a gap.
+ * Stores the new text in the window.  If there is no room for it, the event
+ * that waits in the window also stands for the new one; if no event waits
+ * there, the window delivers a gap.
  */
 
 static void
 ngx_mcp_coalescing_join_locked(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out,
-    ngx_uint_t room)
+    ngx_uint_t has_room)
 {
     ngx_mcp_item_sh_t      *w;
     ngx_mcp_delivery_sh_t   head, h;
@@ -1788,7 +1788,7 @@ ngx_mcp_coalescing_join_locked(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out,
 
     ngx_mcp_text_read(zone, w, 0, (u_char *) &h,
                       sizeof(ngx_mcp_delivery_sh_t));
-    head = room ? out->head : h;
+    head = has_room ? out->head : h;
 
     if (w->rec.flags & NGX_MCP_ITEM_WAITING) {
         head.count = out->head.count + h.count;
@@ -1796,13 +1796,13 @@ ngx_mcp_coalescing_join_locked(ngx_mcp_zone_t *zone, ngx_mcp_out_t *out,
 
         ngx_mcp_count(zone, NGX_MCP_COUNTER_EVENTS_COALESCED, 1);
 
-    } else if (!room) {
+    } else if (!has_room) {
         head.how |= NGX_MCP_SEND_GAP;
     }
 
     head.how |= h.how & NGX_MCP_SEND_GAP;
 
-    if (room) {
+    if (has_room) {
         ngx_mcp_text_replace_locked(zone, w, &out->stage);
         out->stage.head = 0;
     }
@@ -1867,12 +1867,12 @@ ngx_mcp_outbox_next_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t *at,
 {
     uint32_t            n;
     uint64_t            now, earliest;
-    ngx_uint_t          i, looks;
+    ngx_uint_t          i, examined;
     ngx_mcp_item_sh_t  *it;
 
     now = ngx_current_msec;
     earliest = 0;
-    looks = 0;
+    examined = 0;
 
     for (i = 0; i < NGX_MCP_COALESCING_CLASSES; i++) {
 
@@ -1892,7 +1892,7 @@ ngx_mcp_outbox_next_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t *at,
                 return NGX_OK;
             }
 
-            if (looks++ == NGX_MCP_SEND_LOOK) {
+            if (examined++ == NGX_MCP_SEND_EXAMINE) {
                 return NGX_AGAIN;
             }
 
@@ -1916,14 +1916,14 @@ ngx_mcp_outbox_next_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t *at,
     for (i = 0; n; i++) {
         it = ngx_mcp_block(zone, n);
 
-        if (i == NGX_MCP_SEND_LOOK) {
+        if (i == NGX_MCP_SEND_EXAMINE) {
             *at = ngx_mcp_ref(zone, it);
             return NGX_BUSY;
         }
 
         n = it->rec.links.next;
 
-        if (ngx_mcp_item_left_locked(zone, it)) {
+        if (ngx_mcp_item_in_background_locked(zone, it)) {
             *ref = ngx_mcp_ref(zone, it);
 
             if (n) {
@@ -1982,7 +1982,7 @@ ngx_mcp_coalescing_end_locked(ngx_mcp_zone_t *zone, ngx_mcp_item_sh_t *w)
                         NGX_MCP_LINKS);
     ngx_mcp_hash_remove_locked(zone, w);
 
-    ngx_mcp_item_work_locked(zone, w);
+    ngx_mcp_item_take_over_locked(zone, w);
     w->class = NGX_MCP_COALESCING_NONE;
 
     /* the delivery of this item must not join a window again */

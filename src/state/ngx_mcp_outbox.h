@@ -5,21 +5,22 @@
 
 
 /*
- * The outbox delivers events to many exactly once although workers die.
+ * The outbox delivers an event to many sessions, exactly once even if workers
+ * die.
  *
  * A post is one event and its deliveries.  If these are few, all of them are
- * made under one hold of the lock, which also notes that the event was taken:
- * the id of a published event, or the last event id of a feed.  Otherwise that
- * hold makes an item, a record of all deliveries.  An item is delivered in
- * steps; each step moves the item's cursor under the same hold of the lock.
- * The worker that made the item delivers it in turns; if that worker is gone,
- * any other one carries on.
+ * made under one hold of the lock, which also notes that the event was
+ * consumed: the id of a published event, or the last event id of a feed.
+ * Otherwise that hold makes an item, a record of all deliveries.  An item is
+ * delivered in steps; each step moves the item's cursor under the same hold of
+ * the lock.  The worker that made the item delivers it in turns; if that worker
+ * is gone, any other one carries on.
  *
- * A delivery that has a "what" opens a coalescing window (mcp_coalesce).
- * Deliveries of the same endpoint, tenant, session, audience and "what" that
- * come before the end of the window become one, which is sent at the end and
- * opens the next window.  A window that stays empty is forgotten.  A window is
- * an item with a deadline.  The worker that opened it has a timer for the
+ * A delivery with a coalesce_key opens a coalescing window (mcp_coalesce).
+ * Deliveries of the same endpoint, tenant, session, audience and coalesce_key
+ * that come before the end of the window become one, which is sent at the end
+ * and opens the next window.  A window that stays empty is forgotten.  A window
+ * is an item with a deadline.  The worker that opened it has a timer for the
  * deadline; the other workers look every second for windows that are overdue.
  */
 
@@ -31,7 +32,7 @@
 #include "ngx_mcp_topic.h"
 
 
-/* places in a text where the number of coalesced events is put */
+/* most places in a text where the number of coalesced events is inserted */
 #define NGX_MCP_SEND_COUNTS  2
 
 
@@ -51,8 +52,9 @@ typedef struct {
     ngx_mcp_ref_t           ref;          /* session or call; block 0: none */
     ngx_mcp_topic_t         topic;        /* no URI: none */
 
-    ngx_str_t               what;         /* key of mcp_coalesce; data NULL:
-                                             the event is sent at once */
+    ngx_str_t               coalesce_key; /* equal in notifications that may
+                                             be coalesced; data NULL: the event
+                                             is sent at once */
     ngx_msec_t              time;         /* length of a window, ms */
     size_t                  counts[NGX_MCP_SEND_COUNTS];  /* offsets in the text
                                                              where "count" is
@@ -60,8 +62,8 @@ typedef struct {
     uint64_t                count;        /* number of events that this one
                                              stands for */
 
-    unsigned                counted:1;    /* "count" is put into the text even
-                                             if it is 1 */
+    unsigned                counted:1;    /* "count" is inserted into the text
+                                             even if it is 1 */
     unsigned                addressed:1;  /* the sessions that get the event
                                              are added to post->sessions */
     unsigned                gap:1;        /* there is no text: the sessions get
@@ -76,8 +78,9 @@ typedef struct {
     ngx_mcp_delivery_t     *deliveries;
     ngx_uint_t              n;
     ngx_pool_t             *pool;         /* may be NULL if n is 2 at most */
-    ngx_mcp_consume_t      *consume;      /* the event as a feed's reader took
-                                             it; NULL: it is of no feed */
+    ngx_mcp_consume_t      *consume;      /* the event as a feed's reader
+                                             consumes it; NULL: the event is not
+                                             from a feed */
     uint64_t                id;           /* ngx_mcp_idempotency_key() of the
                                              event's id; 0: it has no id */
     unsigned                answered:1;   /* the sender gets an answer: if there
@@ -109,13 +112,14 @@ typedef struct {
  *   NGX_AGAIN     an item has the rest: it is delivered when
  *                 ngx_mcp_outbox_run() returns something else than NGX_AGAIN
  *   NGX_DECLINED  nothing is delivered: "absent" is set, or the event was
- *                 taken before, by the other reader of a feed or with the same
- *                 id ("sessions" is what it was then)
+ *                 consumed before, by the other reader of a feed or with the
+ *                 same id ("sessions" has the number of that time)
  *   NGX_ABORT     nothing is delivered: the lease is lost
  *   NGX_ERROR     nothing is delivered: the event is "large", or the zone is
  *                 full
  *
- * A feed's event is taken even if "absent" is set or after NGX_ERROR.
+ * An event of a feed counts as consumed also if "absent" is set and after
+ * NGX_ERROR.
  */
 ngx_int_t ngx_mcp_outbox_send(ngx_mcp_zone_t *zone, ngx_mcp_post_t *post);
 
@@ -128,7 +132,7 @@ ngx_int_t ngx_mcp_outbox_run(ngx_mcp_zone_t *zone, ngx_mcp_ref_t item,
     ngx_uint_t *missed);
 
 /*
- * Sends windows that are due, and items of workers that are gone.  NGX_OK;
+ * Delivers windows that are due, and items of workers that are gone.  NGX_OK;
  * NGX_AGAIN: more is left.  *next: ms until the next window is due, or 0.
  */
 ngx_int_t ngx_mcp_outbox_due(ngx_mcp_zone_t *zone, ngx_msec_t *next);

@@ -5,21 +5,21 @@
 
 
 /*
- * Parked calls.  A caller without a session may be asked for something while
- * an upstream with sessions works for it.  Its call then runs in a session of
- * the module's own, an exclusive session: it has one call at a time, of one
- * principal, with the capabilities that this caller declares.  Like a client's
- * session it has upstream sessions, server requests and the channel of its
- * call.  But no client may use its id, no events are sent to it, and no count
- * of sessions includes it.  An exclusive session serves one call after the
- * other.  It ends when a call ends without an answer of the upstream.
+ * Parked calls.  An upstream of a legacy revision may send requests to a caller
+ * that has no session.  The call therefore runs in a session that the module
+ * makes, an exclusive session: it has one call at a time, of one principal,
+ * with the capabilities that this caller declares.  Like a client's session it
+ * has upstream sessions, server requests and the channel of its call.  But no
+ * client may use its id, no events are sent to it, and no count of sessions
+ * includes it.  An exclusive session serves one call after the other.  It ends
+ * when a call ends without an answer of the upstream.
  *
- * A call whose client was asked is parked: it runs on without the client.  The
- * client comes back with another request, to any worker.  This request names
- * the round in which the client was asked, and reads the channel of the call.
- * A round can be named once.  The record of the call has the number of the
- * round and the time when it ends, but not whether the call is parked now: this
- * is known to the worker that runs it.
+ * When the client gets such a request (input_required), its call is parked: it
+ * runs on without the client.  The client answers with another request, to any
+ * worker.  This request names the round that it answers, and reads the channel
+ * of the call.  A round can be named once.  The record of the call has the
+ * number of the round and the time when it ends, but not whether the call is
+ * parked now: this is known to the worker that runs it.
  */
 
 #ifndef _NGX_MCP_PARKED_H_INCLUDED_
@@ -68,7 +68,7 @@ typedef struct {
 } ngx_mcp_parked_t;
 
 /*
- * Goes on with a parked call, as the client has answered this round.  The next
+ * Resumes a parked call, as the client has answered this round.  The next
  * round begins, of "time" ms.  The call is woken with NGX_MCP_WAKE_INPUT if it
  * still runs.  NGX_OK: *parked is set; NGX_BUSY: another request has answered
  * this round; NGX_DECLINED: the call or its session has ended.

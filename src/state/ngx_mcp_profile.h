@@ -32,9 +32,9 @@ typedef struct {
     uint32_t                hash;         /* hash of the key; also set after
                                              NGX_AGAIN */
     ngx_uint_t              what;         /* ngx_mcp_profile_e */
-    ngx_uint_t              kept;         /* 1: the upstream was asked again in
-                                             vain, and its former profile is
-                                             used */
+    ngx_uint_t              kept;         /* 1: the upstream was asked again,
+                                             without success, and its former
+                                             profile is used */
     ngx_uint_t              ask;          /* 1: the caller has to ask the
                                              upstream again */
     ngx_uint_t              suspect;      /* 1: another server may answer at
@@ -56,13 +56,13 @@ typedef struct {
 
 
 /*
- * Finds the profile with a key that the caller has made.  One of another epoch
- * than that of the caller's configuration, or older than max_age (ms), is to be
- * asked for again.
+ * Finds the profile with a key that the caller has made.  If the profile has
+ * another epoch than the caller's configuration, or is older than max_age (ms),
+ * the upstream has to be asked again.
  *
  *   NGX_OK        *out is set, with strings copied to pool.  If out->ask is
- *                 set, the caller has to ask as after NGX_DECLINED, and the
- *                 profile serves meanwhile
+ *                 set, the caller has to ask as after NGX_DECLINED, and uses
+ *                 the profile meanwhile
  *   NGX_DECLINED  the caller has to ask the upstream, and then to call put(),
  *                 fail() or give_up()
  *   NGX_AGAIN     a worker of this or a newer epoch is asking;
@@ -112,10 +112,13 @@ ngx_int_t ngx_mcp_profile_fail(ngx_mcp_zone_t *zone, ngx_str_t *key,
 /* ends asking without an outcome; any worker may ask at once */
 void ngx_mcp_profile_give_up(ngx_mcp_zone_t *zone, ngx_str_t *key);
 
-/* max_age that takes a profile of any age, even one that is stale */
+/* max_age that accepts a profile of any age, even a stale one */
 #define NGX_MCP_PROFILE_ANY_AGE  ((ngx_msec_t) -1)
 
-/* notes that a profile may be out of date: get() takes it with any age only */
+/*
+ * Notes that a profile may be out of date: get() returns it only with
+ * NGX_MCP_PROFILE_ANY_AGE.
+ */
 void ngx_mcp_profile_stale(ngx_mcp_zone_t *zone, ngx_str_t *key);
 
 /* notes that the upstream answers again: a profile that was kept is stale */

@@ -46,7 +46,7 @@ ngx_mcp_provider_put(ngx_mcp_zone_t *zone, uint64_t key, ngx_str_t *upstream)
     places = ngx_mcp_provider_places(zone, key);
     value = ngx_mcp_provider_value(zone, key, upstream);
 
-    /* takes the place that the resource has, else a free one, else any */
+    /* uses the place that the resource has, else a free one, else any one */
 
     n = ngx_random() % NGX_MCP_PROVIDER_PLACES;
 

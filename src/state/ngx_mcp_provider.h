@@ -5,9 +5,10 @@
 
 
 /*
- * Providers.  A provider is the upstream where a resource was listed or read.
- * It is noted if the endpoint has several upstreams and does not keep their
- * lists, and is asked for the resource first.
+ * Providers.  A provider is the upstream that has listed a resource, or from
+ * which the resource was read.  It is noted if the endpoint has several
+ * upstreams and does not cache their lists; requests for the resource are sent
+ * to it first.
  *
  * The providers are in a table of fixed size in the zone, which is used
  * without the lock.  A new entry has one of several places; if none is free, it
@@ -21,7 +22,7 @@
 #include "ngx_mcp_schema.h"
 
 
-/* resources with a provider, at most */
+/* the largest number of resources with a provider */
 #define NGX_MCP_PROVIDERS  4096
 
 

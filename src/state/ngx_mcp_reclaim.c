@@ -9,15 +9,15 @@
 
 /*
  * Shares.  An account may hold as many blocks as stay free.  So a single
- * account has half of the zone at most, two have a third each, and there is
- * always room for another one.  The account of a tenant may hold four times as
- * many.  Events share the half of the zone that they may fill in the same way.
+ * account may hold half of the zone, two a third each, and there is always room
+ * for another one.  The account of a tenant may hold four times as many.
+ * Events may fill half of the zone, which is shared in the same way.
  *
- * New sessions leave a reserve to those that exist.  Calls and streams of an
- * account that has its share may use the first half of the reserve, and so may
- * the only event of a session if it is small, and events that a call's reader
- * is about to read.  An account that holds little may use more of the reserve,
- * however much others of its tenant hold.
+ * New sessions leave a reserve (1/16 of the zone) to existing ones.  Calls and
+ * streams of an account that has its share may use the first half of the
+ * reserve, and so may the only event of a session if it is small, and events
+ * that a call's reader is about to read.  An account that holds little may use
+ * more of the reserve, however much others of its tenant hold.
  */
 
 #define NGX_MCP_ROOM_SESSIONS  4
@@ -47,7 +47,7 @@ typedef struct {
                                              the request is for no event */
     ngx_mcp_room_e          room;
     ngx_uint_t              n;
-    ngx_uint_t              beside;       /* blocks needed in addition, which
+    ngx_uint_t              reserved;     /* blocks needed in addition, which
                                              other requests have reserved */
 } ngx_mcp_room_request_t;
 
@@ -63,21 +63,21 @@ static ngx_mcp_ref_t ngx_mcp_account_ref(ngx_mcp_zone_t *zone,
     ngx_mcp_account_sh_t *a);
 static ngx_uint_t ngx_mcp_room_share(uint32_t left, uint32_t used,
     uint32_t tenant, ngx_uint_t n);
-static ngx_uint_t ngx_mcp_room_little(ngx_mcp_zone_sh_t *sh, uint32_t left,
-    uint32_t used, ngx_uint_t n);
+static ngx_uint_t ngx_mcp_room_holds_little(ngx_mcp_zone_sh_t *sh,
+    uint32_t left, uint32_t used, ngx_uint_t n);
 static ngx_uint_t ngx_mcp_room_fits(ngx_mcp_zone_t *zone,
     ngx_mcp_room_request_t *req);
 static ngx_mcp_full_e ngx_mcp_room_refused(ngx_mcp_zone_t *zone,
     ngx_mcp_room_request_t *req);
-static ngx_uint_t ngx_mcp_room_spare(ngx_mcp_zone_t *zone,
+static ngx_uint_t ngx_mcp_room_may_use_reserve(ngx_mcp_zone_t *zone,
     ngx_mcp_room_request_t *req);
 static ngx_uint_t ngx_mcp_room_below_share(ngx_mcp_zone_t *zone,
     ngx_mcp_room_request_t *req);
-static ngx_int_t ngx_mcp_room_delivered_locked(ngx_mcp_zone_t *zone,
+static ngx_int_t ngx_mcp_room_drop_read_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_account_sh_t *a);
 static ngx_uint_t ngx_mcp_room_replayable(ngx_mcp_zone_t *zone,
     ngx_mcp_event_sh_t *e);
-static ngx_int_t ngx_mcp_room_own_locked(ngx_mcp_zone_t *zone,
+static ngx_int_t ngx_mcp_room_drop_own_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_room_request_t *req);
 static ngx_uint_t ngx_mcp_idle_overdue(ngx_mcp_session_sh_t *s, uint64_t now,
     uint64_t *late);
@@ -117,7 +117,7 @@ ngx_mcp_idle_overdue(ngx_mcp_session_sh_t *s, uint64_t now, uint64_t *late)
 
 /*
  * Examines the session that was idle for longest in each idle class, and ends
- * the one whose timeout is over for longest.  NGX_DECLINED: no session was
+ * the one whose timeout was exceeded for longest.  NGX_DECLINED: no session was
  * ended.
  */
 
@@ -356,13 +356,13 @@ ngx_int_t
 ngx_mcp_room_reserve_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t payer,
     ngx_uint_t room, ngx_uint_t n)
 {
-    return ngx_mcp_room_beside_locked(zone, payer, room, n, 0);
+    return ngx_mcp_room_reserve_more_locked(zone, payer, room, n, 0);
 }
 
 
 ngx_int_t
-ngx_mcp_room_beside_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t payer,
-    ngx_uint_t room, ngx_uint_t n, ngx_uint_t beside)
+ngx_mcp_room_reserve_more_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t payer,
+    ngx_uint_t room, ngx_uint_t n, ngx_uint_t reserved)
 {
     uint32_t                account;
     ngx_mcp_room_request_t  req;
@@ -375,7 +375,7 @@ ngx_mcp_room_beside_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t payer,
 
     req.room = room;
     req.n = n;
-    req.beside = beside;
+    req.reserved = reserved;
 
     account = ngx_mcp_account_of_locked(zone, payer);
 
@@ -448,7 +448,7 @@ ngx_mcp_room_locked(ngx_mcp_zone_t *zone, ngx_mcp_room_request_t *req)
         }
 
         if (events < NGX_MCP_ROOM_EVENTS
-            && ngx_mcp_room_delivered_locked(zone, req->account) == NGX_OK)
+            && ngx_mcp_room_drop_read_locked(zone, req->account) == NGX_OK)
         {
             events++;
             continue;
@@ -487,13 +487,13 @@ ngx_mcp_room_locked(ngx_mcp_zone_t *zone, ngx_mcp_room_request_t *req)
         }
 
         if (events < NGX_MCP_ROOM_EVENTS
-            && ngx_mcp_room_own_locked(zone, req) == NGX_OK)
+            && ngx_mcp_room_drop_own_locked(zone, req) == NGX_OK)
         {
             events++;
             continue;
         }
 
-        if (ngx_mcp_room_spare(zone, req)) {
+        if (ngx_mcp_room_may_use_reserve(zone, req)) {
             rc = NGX_OK;
         }
 
@@ -557,7 +557,7 @@ ngx_mcp_room_share(uint32_t left, uint32_t used, uint32_t tenant, ngx_uint_t n)
  */
 
 static ngx_uint_t
-ngx_mcp_room_little(ngx_mcp_zone_sh_t *sh, uint32_t left, uint32_t used,
+ngx_mcp_room_holds_little(ngx_mcp_zone_sh_t *sh, uint32_t left, uint32_t used,
     ngx_uint_t n)
 {
     return used + n <= sh->blocks / 64
@@ -576,7 +576,7 @@ ngx_mcp_room_fits(ngx_mcp_zone_t *zone, ngx_mcp_room_request_t *req)
     sh = zone->sh;
     left = ngx_mcp_free_blocks(sh);
 
-    need = req->n + req->beside
+    need = req->n + req->reserved
            + (req->room == NGX_MCP_ROOM_NEW ? ngx_mcp_room_reserve(sh) : 0);
 
     if (left < need) {
@@ -599,27 +599,30 @@ ngx_mcp_room_fits(ngx_mcp_zone_t *zone, ngx_mcp_room_request_t *req)
         if (half <= sh->used[NGX_MCP_EVENT]
             || !(ngx_mcp_room_share(half - sh->used[NGX_MCP_EVENT],
                                     a->event_blocks, t->event_blocks, req->n)
-                 || ngx_mcp_room_little(sh, half - sh->used[NGX_MCP_EVENT],
-                                        a->event_blocks, req->n)))
+                 || ngx_mcp_room_holds_little(sh,
+                                              half - sh->used[NGX_MCP_EVENT],
+                                              a->event_blocks, req->n)))
         {
             return 0;
         }
     }
 
     if (req->room != NGX_MCP_ROOM_NEW
-        && ngx_mcp_room_little(sh, left, a->used, req->n))
+        && ngx_mcp_room_holds_little(sh, left, a->used, req->n))
     {
         return 1;
     }
 
     return ngx_mcp_room_share(left, a->used, t->used, req->n)
-           || (req->room == NGX_MCP_ROOM_CALL && ngx_mcp_room_spare(zone, req));
+           || (req->room == NGX_MCP_ROOM_CALL
+               && ngx_mcp_room_may_use_reserve(zone, req));
 }
 
 
 /*
- * Returns why the request was refused: its tenant's share, if it fits without
- * that; else the client's share, if it fits without both; else the zone's size.
+ * Returns the reason for which the request was refused: its tenant's share, if
+ * it fits without that limit; else the client's share, if it fits without both
+ * limits; else the zone's size.
  */
 
 static ngx_mcp_full_e
@@ -647,7 +650,7 @@ ngx_mcp_room_refused(ngx_mcp_zone_t *zone, ngx_mcp_room_request_t *req)
  */
 
 static ngx_uint_t
-ngx_mcp_room_spare(ngx_mcp_zone_t *zone, ngx_mcp_room_request_t *req)
+ngx_mcp_room_may_use_reserve(ngx_mcp_zone_t *zone, ngx_mcp_room_request_t *req)
 {
     ngx_mcp_call_sh_t     *c;
     ngx_mcp_zone_sh_t     *sh;
@@ -657,7 +660,7 @@ ngx_mcp_room_spare(ngx_mcp_zone_t *zone, ngx_mcp_room_request_t *req)
     sh = zone->sh;
 
     if (ngx_mcp_free_blocks(sh)
-        < req->n + req->beside + ngx_mcp_room_reserve(sh) / 2)
+        < req->n + req->reserved + ngx_mcp_room_reserve(sh) / 2)
     {
         return 0;
     }
@@ -733,7 +736,7 @@ ngx_mcp_room_below_share(ngx_mcp_zone_t *zone, ngx_mcp_room_request_t *req)
  */
 
 static ngx_int_t
-ngx_mcp_room_delivered_locked(ngx_mcp_zone_t *zone, ngx_mcp_account_sh_t *a)
+ngx_mcp_room_drop_read_locked(ngx_mcp_zone_t *zone, ngx_mcp_account_sh_t *a)
 {
     uint32_t             n;
     ngx_uint_t           i;
@@ -789,7 +792,7 @@ ngx_mcp_room_replayable(ngx_mcp_zone_t *zone, ngx_mcp_event_sh_t *e)
  */
 
 static ngx_int_t
-ngx_mcp_room_own_locked(ngx_mcp_zone_t *zone, ngx_mcp_room_request_t *req)
+ngx_mcp_room_drop_own_locked(ngx_mcp_zone_t *zone, ngx_mcp_room_request_t *req)
 {
     ngx_mcp_call_sh_t     *c;
     ngx_mcp_record_sh_t   *rec;
@@ -807,12 +810,12 @@ ngx_mcp_room_own_locked(ngx_mcp_zone_t *zone, ngx_mcp_room_request_t *req)
 
     case NGX_MCP_SESSION:
         s = (ngx_mcp_session_sh_t *) rec;
-        return ngx_mcp_log_oldest_locked(zone, s, NULL);
+        return ngx_mcp_log_drop_oldest_locked(zone, s, NULL);
 
     case NGX_MCP_CALL:
         c = (ngx_mcp_call_sh_t *) rec;
         s = ngx_mcp_block(zone, c->task.rec.owner.block);
-        return ngx_mcp_log_oldest_locked(zone, s, c);
+        return ngx_mcp_log_drop_oldest_locked(zone, s, c);
 
     case NGX_MCP_GROUP:
     case NGX_MCP_ENDPOINT:

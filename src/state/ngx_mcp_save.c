@@ -245,7 +245,7 @@ ngx_mcp_save_group_locked(ngx_mcp_zone_t *zone, ngx_mcp_tlv_t *out,
 
     begin = ngx_mcp_save_begin(zone, out,
                                g->rec.block.type == NGX_MCP_GROUP
-                               ? NGX_MCP_TLV_GROUP : NGX_MCP_TLV_ALL,
+                               ? NGX_MCP_TLV_GROUP : NGX_MCP_TLV_ALL_TENANTS,
                                &g->rec);
 
     ngx_mcp_save_names_locked(zone, out, g);
@@ -310,7 +310,7 @@ ngx_mcp_save_session_locked(ngx_mcp_zone_t *zone, ngx_mcp_tlv_t *out,
                        s->subscriber.delivered.group);
     ngx_mcp_tlv_number(out, NGX_MCP_TLV_READ_ENDPOINT,
                        s->subscriber.delivered.endpoint);
-    ngx_mcp_tlv_number(out, NGX_MCP_TLV_TAKEN, s->log.taken);
+    ngx_mcp_tlv_number(out, NGX_MCP_TLV_TAKEN, s->log.nread);
 
     ngx_mcp_save_extension_locked(zone, out, e);
 
@@ -563,9 +563,9 @@ ngx_mcp_save_lease_locked(ngx_mcp_zone_t *zone, ngx_mcp_tlv_t *out,
 
     ngx_mcp_save_text_locked(zone, out, NGX_MCP_TLV_KEY, l, 0, l->key_len);
     ngx_mcp_save_text_locked(zone, out, NGX_MCP_TLV_ID, l, l->key_len,
-                             l->id);
+                             l->id_len);
     ngx_mcp_save_text_locked(zone, out, NGX_MCP_TLV_NOTE, l,
-                             l->key_len + NGX_MCP_LEASE_ID_MAX, l->note);
+                             l->key_len + NGX_MCP_LEASE_ID_MAX, l->note_len);
     ngx_mcp_tlv_number(out, NGX_MCP_TLV_FENCE, l->holder.fence);
     ngx_mcp_tlv_number(out, NGX_MCP_TLV_COUNT, l->consumed);
     ngx_mcp_tlv_number(out, NGX_MCP_TLV_USER, l->user);

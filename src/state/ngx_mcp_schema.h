@@ -73,8 +73,8 @@ struct ngx_mcp_worker_handlers_s {
 
     /*
      * The profile of an upstream became known (ngx_mcp_profile.h).  keys, here
-     * and below, are of what has changed: NGX_MCP_RING_KEY() of the hash of a
-     * profile, or of the block of an upstream session or an audience.
+     * and below: NGX_MCP_RING_KEY() of the things that changed, made of the
+     * hash of a profile, or of the block of an upstream session or an audience.
      */
     void                  (*profiles)(ngx_mcp_zone_t *zone, uint64_t keys);
 
@@ -155,7 +155,7 @@ ngx_int_t ngx_mcp_state_init(ngx_mcp_zone_t *zone, ngx_uint_t workers,
 ngx_uint_t ngx_mcp_zone_sessions(ngx_mcp_zone_sh_t *sh);
 
 
-/* zone use for mcp_status: blocks by what they are used for */
+/* use of the zone for mcp_status: number of blocks by purpose */
 
 #define NGX_MCP_USES(_)                                                       \
     _(FREE, "free")                                                           \

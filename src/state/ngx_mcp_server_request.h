@@ -9,8 +9,8 @@
  * (sampling, elicitation, roots, ping).  The client knows each by an id that
  * the module makes, so that ids of several upstreams do not collide.  The
  * record maps this id to the upstream's own id and to the upstream session
- * that asked, or to the call that waits for the answer.  For a call the record
- * also keeps the answer.
+ * that sent the request, or to the call that waits for the answer.  For a call
+ * the record also stores the answer.
  *
  * A record belongs to the session of the client and ends with it.  It is in
  * the zone, because the answer may come to any worker.
@@ -23,7 +23,7 @@
 #include "ngx_mcp_schema.h"
 
 
-/* the id that the module makes, a UUID as raw JSON; also the progress token */
+/* bytes of the id and progress token that the module makes, a UUID in quotes */
 #define NGX_MCP_SERVER_REQUEST_ID_LEN  (NGX_MCP_UUID_LEN + 2)
 
 

@@ -397,7 +397,7 @@ ngx_mcp_session_find(ngx_mcp_zone_t *zone, ngx_str_t *id, ngx_str_t *endpoint,
     out->calls = s->ncalls;
     out->created = e->created;
     out->seen = e->seen;
-    out->listed = e->listed;
+    out->member_of = e->member_of;
     out->own_lists = s->subscriber.own_lists;
     out->audience = s->subscriber.audience;
 
@@ -436,7 +436,7 @@ ngx_mcp_session_info(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session,
         info->streams = s->ngets;
         info->running = s->ncalls;
         info->calls = e->calls;
-        info->events = s->log.taken;
+        info->events = s->log.nread;
         info->timeout = s->timeout;
     }
 

@@ -88,8 +88,8 @@ typedef struct {
     uint64_t                seen;         /* this request */
     uint64_t                before;       /* the request before this one */
 
-    ngx_mcp_ref_t           listed;       /* audience of which the session is a
-                                             member; block 0: none */
+    ngx_mcp_ref_t           member_of;    /* audience whose lists the session
+                                             gets; block 0: none */
     uint64_t                audience;     /* hash of its list key */
     u_char                  letter;       /* first letter of its list key */
     ngx_uint_t              own_lists;
@@ -107,7 +107,7 @@ typedef struct {
 ngx_int_t ngx_mcp_session_create(ngx_mcp_zone_t *zone,
     ngx_mcp_session_new_t *in, ngx_mcp_ref_t *ref);
 
-/* returns a sentence that tells the client why room was refused last */
+/* returns a sentence for the client: why room was refused the last time */
 const char *ngx_mcp_room_refusal(ngx_mcp_zone_t *zone);
 
 /*
@@ -126,7 +126,7 @@ ngx_int_t ngx_mcp_session_find(ngx_mcp_zone_t *zone, ngx_str_t *id,
     ngx_str_t *endpoint, ngx_str_t *tenant, ngx_str_t *identity,
     ngx_mcp_session_t *out);
 
-/* figures of a session, which session_info tells its client */
+/* numbers of a session, for the tool session_info */
 
 typedef struct {
     ngx_uint_t              level;        /* ngx_mcp_level_e */
@@ -165,7 +165,7 @@ ngx_int_t ngx_mcp_session_list_key(ngx_mcp_zone_t *zone,
 ngx_uint_t ngx_mcp_group_listens(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
     ngx_str_t *tenant, ngx_uint_t gets);
 
-/* how far tenants were looked through; all zero at first */
+/* the position in a walk over groups; all zero at first */
 
 typedef struct {
     uint64_t                number;

@@ -7,7 +7,7 @@
 /*
  * Functions that only the files of this folder call.  ngx_mcp_state_sh.h
  * includes this header.  The files have an order: a file calls functions of
- * files before it only, and reaches the files behind it by the zone's schema.
+ * files before it only, and calls the files after it through the zone's schema.
  */
 
 #ifndef _NGX_MCP_STATE_H_INCLUDED_
@@ -79,7 +79,7 @@ typedef enum {
 
 /*
  * Ids of events (ngx_mcp_idempotency.c).  find() returns NULL if the id is not
- * known.  add() notes an id in place of the oldest one.
+ * known.  add() stores an id in place of the oldest one.
  */
 
 ngx_mcp_idempotency_sh_t *ngx_mcp_idempotency_find_locked(ngx_mcp_zone_t *zone,
@@ -91,8 +91,8 @@ ngx_mcp_idempotency_sh_t *ngx_mcp_idempotency_add_locked(ngx_mcp_zone_t *zone,
 /*
  * Reading under a lease (ngx_mcp_consume.c).  init() hashes the text, without
  * the lock; consume_locked() returns the same as ngx_mcp_lease_consume().
- * set_item() notes the item that delivers the event; unfinished() finds the
- * item of an earlier event that is not delivered to the end, if there is one.
+ * set_item() stores the item that delivers the event; unfinished() returns
+ * whether such an item still delivers an earlier event, and sets *item to it.
  */
 
 void ngx_mcp_consume_init(ngx_mcp_zone_t *zone, ngx_mcp_consume_t *consume);
@@ -109,7 +109,10 @@ ngx_uint_t ngx_mcp_consume_unfinished_locked(ngx_mcp_zone_t *zone,
 void ngx_mcp_profile_drop_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_profile_sh_t *k);
 
-/* the asking worker died: the former profile stays, and others ask */
+/*
+ * Called when the worker that asked the upstream died: the former profile
+ * stays, and another worker may ask.
+ */
 void ngx_mcp_profile_give_up_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_profile_sh_t *k);
 
@@ -153,7 +156,7 @@ ngx_mcp_limit_sh_t *ngx_mcp_limit_get_locked(ngx_mcp_zone_t *zone,
 void ngx_mcp_limit_leave_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_extension_sh_t *e);
 
-/* lowers the count of a limit by one */
+/* lowers the count of the limit in this block by one */
 void ngx_mcp_limit_drop_locked(ngx_mcp_zone_t *zone, uint32_t limit);
 
 
@@ -186,40 +189,40 @@ void *ngx_mcp_log_owner_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
     ngx_mcp_session_sh_t **session);
 
 /*
- * Does what ngx_mcp_log_session() and ngx_mcp_log_call() do.  finish: called
- * for the call before the lock is released; NULL: the call runs on.
+ * Implements ngx_mcp_log_session() and ngx_mcp_log_call().  finish: called for
+ * the call before the lock is released; NULL: the call runs on.
  */
-ngx_int_t ngx_mcp_log_own(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
+ngx_int_t ngx_mcp_log_to_owner(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
     ngx_mcp_event_t *event, ngx_mcp_cursor_t *cursor,
     void (*finish)(ngx_mcp_zone_t *zone, ngx_mcp_call_sh_t *c));
 
 /*
  * Append an event to the channel of its owner, or an event or (gap) a gap to a
- * group's log.  room: blocks were reserved, and the session has room
- * (ngx_mcp_log_shrink_locked()).  NGX_OK; NGX_ERROR: the event has a position
- * but no body.
+ * group's log.  has_room: 1: blocks were reserved, and the session has room
+ * (ngx_mcp_log_shrink_locked()).  NGX_OK; NGX_ERROR: the event has got a
+ * position, but its text is not stored.
  */
 ngx_int_t ngx_mcp_log_channel_locked(ngx_mcp_zone_t *zone, void *owner,
-    ngx_mcp_log_input_t *in, ngx_uint_t room, ngx_mcp_cursor_t *cursor);
+    ngx_mcp_log_input_t *in, ngx_uint_t has_room, ngx_mcp_cursor_t *cursor);
 ngx_int_t ngx_mcp_log_group_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_group_sh_t *g, ngx_mcp_log_input_t *in, ngx_uint_t room,
+    ngx_mcp_group_sh_t *g, ngx_mcp_log_input_t *in, ngx_uint_t has_room,
     ngx_uint_t gap);
 
 /*
  * Makes room for one more event in a session, on the channel of the call c or,
- * if c is NULL, on the general channel.  beside: number of other events that
+ * if c is NULL, on the general channel.  others: number of other events that
  * are about to be added.  May end a step of the transaction.  NGX_OK;
  * NGX_DECLINED: there is no room.
  */
 ngx_int_t ngx_mcp_log_shrink_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_session_sh_t *s, ngx_mcp_call_sh_t *c, ngx_uint_t beside);
+    ngx_mcp_session_sh_t *s, ngx_mcp_call_sh_t *c, ngx_uint_t others);
 
 /*
- * Drops the event of a session that has to go first for an event on this
- * channel.  NGX_OK; NGX_DONE: the new event may take the place of the dropped
- * one; NGX_DECLINED: nothing was dropped.
+ * Drops an event of a session so that a new event on this channel has room: the
+ * oldest one that may be dropped.  NGX_OK; NGX_DONE: the new event may take the
+ * place of the dropped one; NGX_DECLINED: nothing was dropped.
  */
-ngx_int_t ngx_mcp_log_oldest_locked(ngx_mcp_zone_t *zone,
+ngx_int_t ngx_mcp_log_drop_oldest_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s, ngx_mcp_call_sh_t *c);
 void ngx_mcp_log_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_event_sh_t *e);
 
@@ -233,8 +236,8 @@ void ngx_mcp_channel_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_call_sh_t *c);
 void ngx_mcp_losses_make_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g);
 
 /*
- * Which of the events that are missing behind pos in a group's log were for a
- * subscriber.
+ * Tells which of the events that are missing after pos in a group's log were
+ * for a subscriber.
  */
 
 typedef enum {
@@ -270,7 +273,7 @@ ngx_mcp_group_sh_t *ngx_mcp_group_get_locked(ngx_mcp_zone_t *zone,
 ngx_uint_t ngx_mcp_group_matches(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
     ngx_str_t *endpoint, ngx_str_t *tenant);
 
-/* returns the group or endpoint that the reference names; NULL: it is gone */
+/* returns the group or endpoint of a reference; NULL: it is gone */
 ngx_mcp_group_sh_t *ngx_mcp_group_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t ref);
 
@@ -278,14 +281,17 @@ ngx_mcp_group_sh_t *ngx_mcp_group_locked(ngx_mcp_zone_t *zone,
 void ngx_mcp_group_count_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
     ngx_int_t n);
 
-/* notes that the group needs no notification of changes of its topics */
+/* cancels the pending notification that topics of the group changed */
 void ngx_mcp_group_clean_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g);
 
 /* frees the group if nobody needs it, at once or in sweeps */
 void ngx_mcp_group_drop_unused_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_group_sh_t *g);
 
-/* notes that a live session has got (n 1) or lost (n -1) its GET streams */
+/*
+ * Called when a live session has got its first GET stream (n 1) or has lost its
+ * last one (n -1).
+ */
 void ngx_mcp_group_gets_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
     ngx_int_t n);
 
@@ -326,14 +332,14 @@ void ngx_mcp_audience_drop_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_audience_sh_t *a);
 
 /*
- * Drops the lists of these kinds that were copied as they passed through nginx
+ * Drops the lists of these kinds that were copied from responses to clients
  * (ngx_mcp_list_keep()).
  */
-void ngx_mcp_audience_passed_locked(ngx_mcp_zone_t *zone,
+void ngx_mcp_audience_drop_passed_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_audience_sh_t *aud, ngx_mcp_part_sh_t *p, ngx_uint_t kinds);
 
 ngx_int_t ngx_mcp_audience_reclaim_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_ref_t but);
+    ngx_mcp_ref_t except);
 
 /* ends the membership of the session that has this extension */
 void ngx_mcp_audience_leave_locked(ngx_mcp_zone_t *zone,
@@ -354,8 +360,8 @@ ngx_mcp_part_sh_t *ngx_mcp_audience_part_locked(ngx_mcp_zone_t *zone,
 uint64_t ngx_mcp_want_none(ngx_mcp_zone_t *zone);
 
 /*
- * Returns the want of an event; if it is for several things at once, the want
- * that has the fewest readers.  none: ngx_mcp_want_none().
+ * Returns the want of an event; if the event has several, the one that is
+ * likely to have the fewest readers.  none: ngx_mcp_want_none().
  */
 uint64_t ngx_mcp_event_want(ngx_mcp_target_sh_t *target, uint64_t none);
 
@@ -379,7 +385,7 @@ ngx_mcp_subscriber_sh_t *ngx_mcp_subscriber_locked(ngx_mcp_zone_t *zone,
 #define ngx_mcp_subscriber_group(zone, sb)                                    \
     ((ngx_mcp_group_sh_t *) ngx_mcp_block(zone, (sb)->group))
 
-/* returns whether events for this target are not for the subscriber */
+/* returns whether the subscriber must not get events for this target */
 ngx_uint_t ngx_mcp_subscriber_hidden_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_subscriber_sh_t *sb, ngx_mcp_target_sh_t *target);
 
@@ -435,20 +441,23 @@ ngx_uint_t ngx_mcp_topic_reclaim_locked(ngx_mcp_zone_t *zone,
 ngx_int_t ngx_mcp_topic_sweep_locked(ngx_mcp_zone_t *zone);
 
 /*
- * Adds an event to a topic of the group, and announces a new topic.  room:
- * blocks for all of that were reserved.  NGX_OK; NGX_ERROR: the event is not
+ * Adds an event to a topic of the group, and announces a new topic.  has_room:
+ * 1: blocks for all of that were reserved.  NGX_OK; NGX_ERROR: the event is not
  * added.
  */
 ngx_int_t ngx_mcp_topic_keep_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_group_sh_t *g, ngx_mcp_topic_t *topic, ngx_mcp_log_input_t *in,
-    ngx_uint_t room);
+    ngx_uint_t has_room);
 
-/* returns whether the group has this topic or, with "other", this resource */
-ngx_uint_t ngx_mcp_topic_there_locked(ngx_mcp_zone_t *zone,
+/*
+ * Returns whether the group has this topic or, with "other", this resource that
+ * is no topic.
+ */
+ngx_uint_t ngx_mcp_topic_exists_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_group_sh_t *g, ngx_str_t *uri, ngx_uint_t other);
 
 
-/* upstream sessions, and the DELETEs that are due for them */
+/* upstream sessions, and their pending DELETE requests */
 
 /* turns an upstream session into a pending DELETE */
 void ngx_mcp_pending_delete_add_locked(ngx_mcp_zone_t *zone,
@@ -473,8 +482,8 @@ void ngx_mcp_shared_ring_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_upstream_session_sh_t *us);
 
 /*
- * Lets other workers make the session at the upstream, or hold the GET stream,
- * after the worker that did so died.
+ * Called when a worker died that was making the session at the upstream or held
+ * its GET stream: other workers may now do so.
  */
 void ngx_mcp_upstream_session_lost_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_upstream_session_sh_t *us, ngx_uint_t worker);
@@ -538,17 +547,17 @@ void ngx_mcp_session_end_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
     ngx_mcp_counter_e counter);
 
 /*
- * Drops events and subscriptions of a session in parts, until this many are
- * left at most.  Called without the lock before the session ends, so that its
- * end takes a short hold.
+ * Drops events and subscriptions of a session in parts, until at most
+ * NGX_MCP_SESSION_PART are left.  Called without the lock before the session
+ * ends, so that its end takes only a short hold of the lock.
  */
 #define NGX_MCP_SESSION_PART  128
 
 void ngx_mcp_session_empty(ngx_mcp_zone_t *zone, ngx_mcp_ref_t session);
 
 /*
- * Drops events and channels of finished calls, "max" at most; a client that
- * comes back meanwhile gets a gap.  Returns how many.
+ * Drops events and channels of finished calls, at most "max"; a client that
+ * comes back meanwhile gets a gap.  Returns their number.
  */
 ngx_uint_t ngx_mcp_session_trim_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s, ngx_uint_t max);
@@ -568,7 +577,7 @@ void ngx_mcp_idle_leave_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s);
 void ngx_mcp_idle_enter_locked(ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s);
 
 
-/* ends an exclusive session, once no stream reads a channel of it */
+/* ends an exclusive session as soon as no stream reads one of its channels */
 void ngx_mcp_exclusive_end_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s);
 
@@ -603,10 +612,11 @@ void ngx_mcp_stream_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_sh_t *st,
 
 /*
  * Room (ngx_mcp_reclaim.c).  ngx_mcp_reserve_locked() makes sure that n blocks
- * are free, and within the share of the account that the payer is or to which
- * the payer is charged.  For that it drops events that the account's readers
- * got, and ends sessions of the account that are overdue; for an account that
- * holds little, also sessions of others.
+ * are free, and that they are within the share of the account that pays: the
+ * payer itself, or the account to which the payer is charged.  For that it
+ * drops events that the account's readers have read, and ends sessions of the
+ * account that are overdue; for an account that holds little, also sessions of
+ * other accounts.
  */
 
 ngx_int_t ngx_mcp_room_reserve_locked(ngx_mcp_zone_t *zone,
@@ -614,9 +624,12 @@ ngx_int_t ngx_mcp_room_reserve_locked(ngx_mcp_zone_t *zone,
 ngx_int_t ngx_mcp_room_admit_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_admit_t *in);
 
-/* beside: blocks reserved before under this hold of the lock, still unused */
-ngx_int_t ngx_mcp_room_beside_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_ref_t payer, ngx_uint_t room, ngx_uint_t n, ngx_uint_t beside);
+/*
+ * The same; reserved: number of blocks that were reserved before under this
+ * hold of the lock and are not used yet.
+ */
+ngx_int_t ngx_mcp_room_reserve_more_locked(ngx_mcp_zone_t *zone,
+    ngx_mcp_ref_t payer, ngx_uint_t room, ngx_uint_t n, ngx_uint_t reserved);
 
 /* logs that room was refused */
 void ngx_mcp_room_full(ngx_mcp_zone_t *zone);

@@ -90,12 +90,12 @@ static ngx_int_t ngx_mcp_state_buffer(ngx_mcp_state_write_t *w, size_t size);
 static ngx_int_t ngx_mcp_state_flush(ngx_mcp_state_write_t *w);
 static ngx_int_t ngx_mcp_state_end(ngx_mcp_state_write_t *w);
 static ngx_int_t ngx_mcp_state_replace(ngx_mcp_state_write_t *w);
-static void ngx_mcp_state_failed(ngx_mcp_state_write_t *w, const char *what);
+static void ngx_mcp_state_failed(ngx_mcp_state_write_t *w, const char *call);
 static void ngx_mcp_state_sync_folder(u_char *name);
-static void ngx_mcp_state_beside(ngx_mcp_state_file_t *file, u_char *name,
+static void ngx_mcp_state_temp_name(ngx_mcp_state_file_t *file, u_char *name,
     long pid);
 static size_t ngx_mcp_state_folder(u_char *name);
-static const char *ngx_mcp_state_take(ngx_mcp_zone_t *zone,
+static const char *ngx_mcp_state_load(ngx_mcp_zone_t *zone,
     ngx_mcp_state_open_t *o, ngx_mcp_saved_t *saved);
 static const char *ngx_mcp_state_used(ngx_mcp_state_file_t *file,
     ngx_mcp_state_head_t *head);
@@ -380,7 +380,7 @@ ngx_mcp_state_create(ngx_mcp_state_write_t *w, ngx_uint_t last)
         return NGX_ERROR;
     }
 
-    ngx_mcp_state_beside(w->file, w->name, (long) getpid());
+    ngx_mcp_state_temp_name(w->file, w->name, (long) getpid());
 
     /* removes a file that an earlier process with the same id has left */
 
@@ -566,13 +566,13 @@ ngx_mcp_state_replace(ngx_mcp_state_write_t *w)
 
 
 static void
-ngx_mcp_state_failed(ngx_mcp_state_write_t *w, const char *what)
+ngx_mcp_state_failed(ngx_mcp_state_write_t *w, const char *call)
 {
     ngx_log_error(NGX_LOG_ERR, w->zone->log, ngx_errno,
                   "mcp zone \"%V\" was not written to \"%V\": %s \"%s\" "
                   "failed; sessions end with nginx until this is possible "
                   "(\"state\" of \"mcp_zone\")",
-                  &w->zone->name, &w->file->name, what, w->name);
+                  &w->zone->name, &w->file->name, call, w->name);
 }
 
 
@@ -631,7 +631,7 @@ ngx_mcp_state_sweep(ngx_mcp_zone_t *zone, ngx_mcp_state_file_t *file)
                      + (de->d_name[file->name.len - folder] == '.'),
                      NULL, 10);
 
-        ngx_mcp_state_beside(file, name, pid);
+        ngx_mcp_state_temp_name(file, name, pid);
 
         if (pid > 0 && ngx_strcmp(name + folder, de->d_name) == 0
             && kill((ngx_pid_t) pid, 0) == -1 && ngx_errno == NGX_ESRCH)
@@ -654,7 +654,7 @@ ngx_mcp_state_sweep(ngx_mcp_zone_t *zone, ngx_mcp_state_file_t *file)
  */
 
 static void
-ngx_mcp_state_beside(ngx_mcp_state_file_t *file, u_char *name, long pid)
+ngx_mcp_state_temp_name(ngx_mcp_state_file_t *file, u_char *name, long pid)
 {
     (void) snprintf((char *) name, file->name.len + NGX_MCP_STATE_NAME,
                     "%s.%ld.tmp", (char *) file->name.data, pid);
@@ -704,7 +704,7 @@ ngx_mcp_state_read(ngx_mcp_zone_t *zone, ngx_mcp_state_file_t *file)
         rc = NGX_DECLINED;
 
     } else if (rc == NGX_OK) {
-        why = ngx_mcp_state_take(zone, &o, &saved);
+        why = ngx_mcp_state_load(zone, &o, &saved);
         rc = why ? NGX_ERROR : NGX_OK;
     }
 
@@ -740,10 +740,10 @@ ngx_mcp_state_read(ngx_mcp_zone_t *zone, ngx_mcp_state_file_t *file)
 }
 
 
-/* loads the state from an open file; returns NULL, or why this is impossible */
+/* loads the state from an open file; returns NULL, or a reason of failure */
 
 static const char *
-ngx_mcp_state_take(ngx_mcp_zone_t *zone, ngx_mcp_state_open_t *o,
+ngx_mcp_state_load(ngx_mcp_zone_t *zone, ngx_mcp_state_open_t *o,
     ngx_mcp_saved_t *saved)
 {
     size_t                 size;
@@ -782,7 +782,7 @@ ngx_mcp_state_take(ngx_mcp_zone_t *zone, ngx_mcp_state_open_t *o,
 
     if (why == NULL) {
         now = ngx_mcp_now();
-        saved->away = now > head->written ? now - head->written : 0;
+        saved->elapsed = now > head->written ? now - head->written : 0;
         saved->last = (head->kind == NGX_MCP_STATE_LAST);
 
         switch (ngx_mcp_load(zone, saved)) {

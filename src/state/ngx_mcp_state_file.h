@@ -11,12 +11,13 @@
  * it is not a state file, has a newer format, is a link, or if other users can
  * access it.
  *
- * The file says which nginx owns it.  When a worker starts, it makes the file
- * that of its nginx.  If nginx writes the file only at its end, the worker
- * also removes the sessions from the file, so that no session comes back that
- * has ended meanwhile; a start that fails before does not change the file.  Of
- * two nginx that run at once, the one that was started later owns the file;
- * the other one does not write it.
+ * The header of the file names the nginx instance that owns it.  When a worker
+ * starts, it claims the file for its instance.  If nginx writes the file only
+ * when it exits, the worker also removes the sessions from the file, so that
+ * sessions that have ended meanwhile are not restored later; a start that fails
+ * before does not change the file.  Of two instances that run at the same time,
+ * the one that was started later owns the file; the other one does not write
+ * it.
  *
  * All functions but claim() and test() block for long.  So they are for the
  * master before workers start and after they have ended, and for a process that
@@ -35,24 +36,25 @@ typedef struct {
     uint64_t                started;      /* start of this nginx, ms since the
                                              epoch */
     ngx_pid_t               master;       /* process of its master */
-    ngx_uid_t               user;         /* of its workers */
-    ngx_fd_t                fd;           /* of hold(), or NGX_INVALID_FILE */
+    ngx_uid_t               user;         /* user of its workers */
+    ngx_fd_t                fd;           /* file that ngx_mcp_state_hold()
+                                             opened, or NGX_INVALID_FILE */
     const char             *reported;     /* reason logged last for which the
                                              file was not written */
 } ngx_mcp_state_file_t;
 
 
 /*
- * Writes a new file beside the old one, and renames it once all of it is on
- * the disk.  last: no worker lives any more.  NGX_OK; NGX_DECLINED: a live
- * nginx that was started later writes the file; NGX_ERROR: it cannot be
+ * Writes a new file in the folder of the old one, and renames it once all of it
+ * is on the disk.  last: 1: no worker lives any more.  NGX_OK; NGX_DECLINED: a
+ * live nginx that was started later writes the file; NGX_ERROR: it cannot be
  * written.  Unless the result is NGX_OK, the reason is logged and the file is
  * unchanged.
  */
 ngx_int_t ngx_mcp_state_write(ngx_mcp_zone_t *zone,
     ngx_mcp_state_file_t *file, ngx_uint_t last);
 
-/* removes the new files that killed processes left beside the file */
+/* removes unfinished new files that killed processes left in the folder */
 void ngx_mcp_state_sweep(ngx_mcp_zone_t *zone, ngx_mcp_state_file_t *file);
 
 /*
@@ -76,8 +78,9 @@ void ngx_mcp_state_hold(ngx_mcp_zone_t *zone, ngx_mcp_state_file_t *file,
     ngx_uint_t claim);
 
 /*
- * For a worker: makes the file that of this nginx, and removes the sessions
- * from it unless "keep" is set.  Closes file->fd, which has to be open.
+ * For a worker: claims the file for this nginx instance, and removes the
+ * sessions from it unless "keep" is set.  Closes file->fd, which has to be
+ * open.
  */
 void ngx_mcp_state_claim(ngx_mcp_zone_t *zone, ngx_mcp_state_file_t *file,
     ngx_uint_t keep);

@@ -46,30 +46,30 @@
 #define NGX_MCP_UNUSED_TIMEOUT  60000
 
 /*
- * DELETE requests that a worker has under way at a time; the pending DELETEs
- * may take one part in .._SHARE of the zone.
+ * Most DELETE requests that a worker has under way at a time; pending DELETEs
+ * may occupy 1/16 of the zone.
  */
 #define NGX_MCP_PENDING_DELETES        32
 #define NGX_MCP_PENDING_DELETES_SHARE  16
 
-/* ms; the time s->touched of a session is renewed only if it is older */
+/* ms; s->touched of a session is renewed only if it is older than this */
 #define ngx_mcp_idle_grain(s)  ((s)->timeout / 16)
 
-/* a session idle for this many of its timeouts ends, though there is room */
+/* a session that is idle for so many times its timeout ends in any case */
 #define NGX_MCP_IDLE_END      24
 
-/* ms; a subscriber that listens ends if it is without a stream for so long */
+/* ms; a session of subscriptions/listen without a stream ends after this */
 #define NGX_MCP_LISTEN_TIMEOUT  96000
 
 #define NGX_MCP_SERVER_REQUESTS_MAX  256
 
-/* finished calls whose channel a session keeps although it was read */
+/* most finished calls whose channel is kept although it was read to the end */
 #define NGX_MCP_FINISHED_MAX  8
 
 /* longer progress tokens are not searched for */
 #define NGX_MCP_TOKEN_MAX     NGX_MCP_ID_MAX
 
-/* ms; after this another worker may ask an upstream for its profile */
+/* ms; if an upstream did not answer a probe until then, others may probe it */
 #define NGX_MCP_PROBE_MAX     60000
 
 
@@ -108,10 +108,10 @@ typedef enum {
 
 
 /*
- * The blocks that are charged to one client, to what a tenant's sessions have
- * in common, or to a tenant with a name.  Accounts of the first two kinds are
- * charged to the account of their tenant in turn, if that has a name.  An
- * account is dropped with the last record that is charged to it.
+ * An account counts the blocks that are charged to one client, to all sessions
+ * of a tenant together, or to a tenant with a name.  Accounts of the first two
+ * kinds are in turn charged to the account of their tenant, if the tenant has a
+ * name.  An account is dropped with the last record that is charged to it.
  */
 
 typedef struct {
@@ -128,11 +128,11 @@ typedef struct {
 
 
 /*
- * The positions up to which a group's log lost events.  Events for all have a
- * position for each level (0: without a level); events for some readers
- * follow, by a hash of the target.  Events for some kinds of sessions, and
- * gaps of unknown size, have a position of their own in addition.  Text: the
- * positions.
+ * The losses of a group's log: positions of the last events that were lost.
+ * Lost events for all readers have a position for each level (0: without a
+ * level); lost events for some readers have one for each hash of their target.
+ * Lost events for some kinds of sessions, and gaps of unknown size, have a
+ * further position each.  Text: the positions.
  */
 
 #define NGX_MCP_LOSSES_LEVELS  9
@@ -147,7 +147,7 @@ typedef struct {
 } ngx_mcp_losses_sh_t;
 
 
-/* the id of an event that was taken */
+/* the id of an event that was consumed */
 
 #define NGX_MCP_IDEMPOTENCY   1024
 
@@ -210,9 +210,9 @@ typedef struct {
     u_char                  offered;      /* NGX_MCP_OFFERED_* */
     u_char                  own_lists;    /* its lists are not those of an
                                              audience */
-    u_char                  listens;      /* it is of a subscriptions/listen
-                                             request, and has the stream of
-                                             that request only */
+    u_char                  listens;      /* it belongs to a subscriptions/
+                                             listen request, and only has the
+                                             stream of that request */
 } ngx_mcp_subscriber_sh_t;
 
 
@@ -244,14 +244,14 @@ typedef struct {
                                              accurate to ngx_mcp_idle_grain() */
     uint32_t                event_max;    /* most events stored for it */
     uint32_t                event_size;   /* most bytes of one event */
-    ngx_mcp_log_sh_t        log;          /* log.taken: number of events that
+    ngx_mcp_log_sh_t        log;          /* log.nread: number of events that
                                              its streams have read */
     ngx_mcp_subscriber_sh_t subscriber;
     ngx_mcp_list_sh_t       streams;      /* newest first */
-    ngx_mcp_list_sh_t       calls;        /* running */
-    ngx_mcp_list_sh_t       finished;     /* calls, oldest first */
+    ngx_mcp_list_sh_t       calls;        /* running calls */
+    ngx_mcp_list_sh_t       finished;     /* finished calls, oldest first */
     uint32_t                nstreams;
-    uint32_t                ngets;        /* streams that are a GET */
+    uint32_t                ngets;        /* number of GET streams */
     uint32_t                ncalls;
     uint32_t                channel;      /* number of its newest channel */
     uint32_t                extension;    /* block of ngx_mcp_extension_sh_t */
@@ -280,8 +280,8 @@ typedef struct {
                                              began */
     uint64_t                gap;          /* position of the last gap of
                                              unknown size in its log */
-    ngx_mcp_ref_t           listed;       /* audience of which the session is a
-                                             member */
+    ngx_mcp_ref_t           member_of;    /* audience whose lists the session
+                                             gets; block 0: none */
     uint16_t                name_len;
     uint16_t                version_len;
     uint32_t                key_len;
@@ -323,7 +323,8 @@ typedef struct {
     uint32_t                pending_deletes;
     uint32_t                shared;       /* number of shared upstream sessions
                                              and exclusive sessions */
-    uint32_t                removing;     /* the group is in root->removals */
+    uint32_t                removing;     /* 1: the group is in root->removals,
+                                             as its log is being dropped */
     ngx_mcp_links_sh_t      removals;
     ngx_mcp_list_sh_t       topics[2];    /* topics, and other resources */
     uint32_t                ntopics[2];
@@ -333,8 +334,8 @@ typedef struct {
                                              was dropped with its topic */
     uint64_t                gone_used;    /* last use of such a topic */
     uint32_t                losses;       /* block of ngx_mcp_losses_sh_t */
-    uint32_t                dirty;        /* topics changed: the group is in
-                                             root->dirty */
+    uint32_t                dirty;        /* 1: topics changed, and the group is
+                                             in root->dirty */
     ngx_mcp_links_sh_t      announce;     /* in root->dirty */
     uint32_t                endpoint;     /* block of the endpoint; 0: this is
                                              an endpoint */
@@ -393,8 +394,9 @@ typedef struct {
                                                delivered last */
     uint32_t                id_len;
     uint32_t                token;          /* hash of the progress token */
-    uint32_t                waits;          /* block of the upstream session
-                                               that the call waits for; or 0 */
+    uint32_t                waits_for;      /* block of the upstream session
+                                               whose handshake the call waits
+                                               for; or 0 */
     uint32_t                upstream;       /* hash of the upstream that is
                                                asked; 0: not known */
     ngx_mcp_ref_t           interest;       /* interest that the call uses;
@@ -460,11 +462,11 @@ typedef struct {
                                              the session at the upstream */
     ngx_mcp_ref_t           group;
     uint64_t                upstream;     /* hash of the upstream's name */
-    uint64_t                since;        /* zone's stamp since which a GET
-                                             stream is open; 0: none is */
+    uint64_t                since;        /* zone's stamp when its GET stream
+                                             was opened; 0: none is open */
     uint32_t                upstream_len;
     uint32_t                state;        /* ngx_mcp_upstream_session_e */
-    uint32_t                awaited;      /* all workers are rung when the
+    uint32_t                awaited;      /* 1: all workers are woken when the
                                              handshake has ended */
     uint32_t                revision;     /* negotiated with the upstream */
     uint32_t                serial;       /* number of the session at the
@@ -472,14 +474,16 @@ typedef struct {
                                              handshake */
     uint32_t                listener;     /* the worker that has the GET
                                              stream, + 1; 0: none has */
-    uint32_t                had_stream;   /* it had a GET stream, and no gap
+    uint32_t                had_stream;   /* 1: it had a GET stream, and no gap
                                              was reported since */
     uint32_t                stream;       /* ngx_mcp_upstream_stream_e */
 
     /* ngx_mcp_upstream_session_level() */
 
-    uint32_t                level;        /* lowest log level that was set */
-    uint32_t                wanted;       /* lowest log level that was wanted */
+    uint32_t                level;        /* lowest log level that was set at
+                                             the upstream */
+    uint32_t                wanted;       /* lowest log level that a caller
+                                             requested */
 
     /* only in shared upstream sessions */
 
@@ -502,9 +506,9 @@ typedef struct {
 
 
 /*
- * A request of an upstream to a client.  Text: id, name of the upstream, the
- * id and the progress token that the upstream gave; if a call waits for the
- * response and this is there: id, response.
+ * A request of an upstream to a client.  Text: id for the client, name of the
+ * upstream, id and progress token of the upstream.  If a call waits for the
+ * response and the response has come: id for the client, response.
  */
 
 typedef struct {
@@ -532,11 +536,12 @@ typedef struct {
                                              the session asked the upstream */
     ngx_mcp_ref_t           topic;        /* topic that stays for it; block 0:
                                              none */
-    uint32_t                paired;       /* how many updates of the interest
-                                             have an equal one of the session's
-                                             own streams, or never will */
-    uint32_t                delayed;      /* a worker delays an update until it
-                                             is known whether the shared
+    uint32_t                paired;       /* number of the interest's updates
+                                             for which the same update came on
+                                             the session's own stream, or never
+                                             will */
+    uint32_t                delayed;      /* 1: a worker delays an update until
+                                             it is known whether the shared
                                              session receives it as well */
 } ngx_mcp_subscription_sh_t;
 
@@ -545,8 +550,9 @@ typedef struct {
 #define NGX_MCP_INTEREST_NEVER  0xffffffff
 
 /*
- * The subscription of a shared upstream session, which is the owner, for all
- * sessions and calls that want the resource.  Text: URI.
+ * The subscription of a shared upstream session to a resource, for all sessions
+ * and calls that subscribe to the resource.  Owner: the shared upstream
+ * session.  Text: URI.
  */
 
 typedef struct {
@@ -557,16 +563,21 @@ typedef struct {
     uint32_t                state;        /* ngx_mcp_interest_e */
     uint32_t                serial;       /* serial of the upstream session
                                              when it was subscribed */
-    uint32_t                asked;        /* fence of the worker that asks the
-                                             upstream now; 0: none */
+    uint32_t                asker;        /* fence of the holder that has sent
+                                             the upstream a request, which is
+                                             not answered yet; 0: none */
     uint64_t                when;         /* time of the last update, ms */
     uint32_t                updates;      /* updates for all sessions */
-    uint32_t                separate;     /* the last update was for one
+    uint32_t                separate;     /* 1: the last update was for one
                                              session only */
 } ngx_mcp_interest_sh_t;
 
 
-/* counts what one client has at an endpoint; text: endpoint, key */
+/*
+ * Counts the sessions, or calls without a session, of one client at an
+ * endpoint, or the shared upstream sessions of the endpoint.  Text: endpoint,
+ * key.
+ */
 
 typedef struct {
     ngx_mcp_record_sh_t     rec;
@@ -594,12 +605,14 @@ typedef struct {
     uint32_t                what;
     uint32_t                revision;
     uint32_t                status;
-    uint32_t                probing;      /* a worker asks the upstream; the
-                                             other members are as before */
+    uint32_t                probing;      /* 1: a worker asks the upstream; the
+                                             other members are still those of
+                                             the last answer */
     uint32_t                stale;        /* 0, NGX_MCP_PROFILE_STALE or
                                              NGX_MCP_PROFILE_SUSPECT */
-    uint32_t                kept;         /* the upstream was asked again, in
-                                             vain: the profile is the former */
+    uint32_t                kept;         /* 1: the upstream did not answer the
+                                             last time: this is the profile of
+                                             an earlier answer */
     uint32_t                failures;     /* attempts in a row that failed */
     uint32_t                spare;
 } ngx_mcp_profile_sh_t;
@@ -611,9 +624,9 @@ typedef struct {
 #define NGX_MCP_LIST_WANTED        0x01
 #define NGX_MCP_LIST_PASS_THROUGH  0x02   /* the list cannot be kept */
 #define NGX_MCP_LIST_ABSENT        0x04   /* the upstream has no such list */
-#define NGX_MCP_LIST_LEFT_OUT      0x08   /* the lists of other upstreams were
-                                             served without this one */
-#define NGX_MCP_LIST_TELL          0x10   /* clients are notified after the
+#define NGX_MCP_LIST_LEFT_OUT      0x08   /* a client got the lists of other
+                                             upstreams without this one */
+#define NGX_MCP_LIST_NOTIFY          0x10   /* clients are notified after the
                                              next fetch in any case */
 #define NGX_MCP_LIST_PUBLIC        0x20   /* the content is for all callers */
 
@@ -644,7 +657,7 @@ typedef struct {
     uint64_t                 number;
     uint64_t                 group;       /* hash of endpoint and tenant */
     uint64_t                 key;         /* hash of the list key */
-    uint64_t                 asked;       /* ngx_current_msec of the last use */
+    uint64_t                 used;        /* ngx_current_msec of the last use */
 
     /* the configuration that made the parts, and the digest of its upstreams */
     uint64_t                 epoch;
@@ -687,19 +700,20 @@ typedef struct {
 } ngx_mcp_content_sh_t;
 
 
-/* how a delivery is made, beside the flags of its event */
+/* flags of a delivery, in addition to the flags of its event */
 
 #define NGX_MCP_SEND_ENDPOINT  0x01       /* for one endpoint */
 #define NGX_MCP_SEND_TENANT    0x02       /* for one tenant */
 #define NGX_MCP_SEND_CHANNEL   0x04       /* to a session or call */
 #define NGX_MCP_SEND_TOPIC     0x08
 #define NGX_MCP_SEND_OTHER     0x10       /* to a resource that is no topic */
-#define NGX_MCP_SEND_UNANNOUNCED     0x20
+#define NGX_MCP_SEND_UNANNOUNCED     0x20 /* a new topic is not announced */
 #define NGX_MCP_SEND_GAP       0x40
-#define NGX_MCP_SEND_COUNTED   0x80       /* the text has the count */
-#define NGX_MCP_SEND_ASKED     0x100      /* to an existing topic only */
+#define NGX_MCP_SEND_COUNTED   0x80       /* the text has the count even if it
+                                             is 1 */
+#define NGX_MCP_SEND_EXISTING  0x100      /* to an existing topic only */
 
-/* the flags that a window compares */
+/* the flags that are equal in all deliveries of a window */
 #define NGX_MCP_SEND_KEY                                                      \
     (NGX_MCP_SEND_ENDPOINT|NGX_MCP_SEND_TENANT|NGX_MCP_SEND_CHANNEL)
 
@@ -707,7 +721,7 @@ typedef struct {
 
 typedef struct {
     ngx_mcp_target_sh_t     target;
-    uint64_t                what;         /* hash of what is coalesced; 0: the
+    uint64_t                coalesce_key; /* hash of the delivery's key; 0: the
                                              event is sent at once */
     uint64_t                count;        /* number of events that this one
                                              stands for */
@@ -726,15 +740,17 @@ typedef struct {
 
 
 #define NGX_MCP_ITEM_WAITING    0x01      /* a window that is not empty */
-#define NGX_MCP_ITEM_ATTENDED   0x02      /* its worker runs it by itself */
+#define NGX_MCP_ITEM_ATTENDED   0x02      /* the sender of the post calls
+                                             ngx_mcp_outbox_run() */
 
-/* how far an item is delivered */
+/* the cursor of an item */
 
 typedef struct {
     uint64_t                number;       /* ngx_mcp_groups_t.number */
     ngx_mcp_ref_t           group;        /* the group that got it last */
     uint32_t                delivery;     /* index of the next delivery */
-    uint32_t                opened;       /* its window was looked for */
+    uint32_t                opened;       /* 1: the next delivery has been in a
+                                             window, or needs none */
 } ngx_mcp_progress_sh_t;
 
 
@@ -751,7 +767,8 @@ typedef struct {
     ngx_mcp_record_sh_t     rec;          /* in the list of its class, or of
                                              items */
     uint64_t                deadline;     /* ngx_current_msec */
-    uint64_t                key;          /* hash of what a window joins */
+    uint64_t                key;          /* of a window: hash that all its
+                                             deliveries have in common */
     ngx_mcp_progress_sh_t   at;
     uint32_t                class;        /* list of the window in
                                              root->coalescing; or
@@ -775,7 +792,7 @@ typedef char  ngx_mcp_records_fit[
      && sizeof(ngx_mcp_session_sh_t) <= NGX_MCP_BLOCK_SIZE) ? 1 : -1];
 
 
-/* an event that one reader of an overlap read first */
+/* an event that only one reader of an overlap has read so far */
 
 #define NGX_MCP_OVERLAPS      2048
 
@@ -860,11 +877,13 @@ struct ngx_mcp_root_sh_s {
 
     ngx_mcp_metric_sh_t     metric[];
 
-    /* behind the metrics: which workers have a want (ngx_mcp_want.c) */
+    /*
+     * after the metrics: sets of workers, by place of a want (ngx_mcp_want.c)
+     */
 };
 
 
-/* a session that has not ended, or NULL */
+/* returns the session of a reference; NULL: it has ended */
 
 static ngx_inline ngx_mcp_session_sh_t *
 ngx_mcp_session_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref)

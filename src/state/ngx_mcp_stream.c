@@ -8,14 +8,14 @@
 
 
 /* events skipped under one hold of the lock */
-#define NGX_MCP_TAKE_SKIP   64
+#define NGX_MCP_READ_SKIP   64
 
 /* a longer text is copied outside of the lock */
-#define NGX_MCP_TAKE_SMALL  4096
+#define NGX_MCP_READ_SMALL  4096
 
 /* return codes in addition to those of ngx_mcp_stream_read() */
-#define NGX_MCP_TAKE_MORE   1
-#define NGX_MCP_TAKE_LARGE  2
+#define NGX_MCP_READ_MORE   1
+#define NGX_MCP_READ_LARGE  2
 
 
 /*
@@ -29,7 +29,7 @@ typedef struct {
     size_t                  len;
     ngx_uint_t              flags;
     ngx_mcp_ref_t           large;
-} ngx_mcp_take_t;
+} ngx_mcp_read_t;
 
 
 typedef struct {
@@ -94,7 +94,7 @@ static ngx_uint_t ngx_mcp_channel_hidden_locked(ngx_mcp_zone_t *zone,
 static ngx_uint_t ngx_mcp_stream_inner(ngx_mcp_session_sh_t *s,
     uint32_t channel);
 static ngx_int_t ngx_mcp_stream_read_locked(ngx_mcp_zone_t *zone,
-    ngx_mcp_stream_t *stream, ngx_mcp_take_t *take);
+    ngx_mcp_stream_t *stream, ngx_mcp_read_t *out);
 
 
 ngx_int_t
@@ -571,15 +571,15 @@ ngx_mcp_stream_read(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
 {
     uint32_t               recoveries;
     ngx_int_t              rc;
-    ngx_mcp_take_t         take;
+    ngx_mcp_read_t         out;
     ngx_mcp_channel_t      channel;
     ngx_mcp_event_sh_t    *e;
     ngx_mcp_channel_log_e  from;
 
-    take.buf = buf;
-    take.size = size;
-    take.len = 0;
-    take.flags = 0;
+    out.buf = buf;
+    out.size = size;
+    out.len = 0;
+    out.flags = 0;
 
     stream->more = 1;
 
@@ -588,15 +588,15 @@ ngx_mcp_stream_read(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
 
         recoveries = zone->sh->recoveries;
 
-        rc = ngx_mcp_stream_read_locked(zone, stream, &take);
+        rc = ngx_mcp_stream_read_locked(zone, stream, &out);
 
         ngx_mcp_zone_unlock(zone);
 
-        if (rc == NGX_MCP_TAKE_MORE) {
+        if (rc == NGX_MCP_READ_MORE) {
             continue;
         }
 
-        if (rc != NGX_MCP_TAKE_LARGE) {
+        if (rc != NGX_MCP_READ_LARGE) {
             break;
         }
 
@@ -605,13 +605,13 @@ ngx_mcp_stream_read(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
          * recovery may even restore it afterwards: both are checked.
          */
 
-        e = ngx_mcp_block(zone, take.large.block);
-        ngx_mcp_text_read(zone, e, 0, buf, take.len);
+        e = ngx_mcp_block(zone, out.large.block);
+        ngx_mcp_text_read(zone, e, 0, buf, out.len);
 
         ngx_mcp_zone_lock(zone);
 
         e = (zone->sh->recoveries == recoveries)
-            ? ngx_mcp_record(zone, take.large, NGX_MCP_EVENT) : NULL;
+            ? ngx_mcp_record(zone, out.large, NGX_MCP_EVENT) : NULL;
 
         if (e && ngx_mcp_channel_locked(zone, stream, &channel) == NGX_OK) {
             from = (e->rec.owner.block == stream->group.block)
@@ -622,7 +622,7 @@ ngx_mcp_stream_read(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
             ngx_mcp_channel_advance(zone, stream, e, from);
             ngx_mcp_channel_count_locked(zone, &channel);
             ngx_mcp_channel_delivered_locked(zone, &channel, stream);
-            take.flags = e->rec.flags;
+            out.flags = e->rec.flags;
 
             ngx_mcp_zone_unlock(zone);
 
@@ -633,8 +633,8 @@ ngx_mcp_stream_read(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
         ngx_mcp_zone_unlock(zone);
     }
 
-    *len = take.len;
-    *flags = take.flags;
+    *len = out.len;
+    *flags = out.flags;
 
     if (rc == NGX_OK) {
         stream->gap = NGX_MCP_GAP_NONE;
@@ -654,14 +654,14 @@ ngx_mcp_stream_read(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
 
 
 /*
- * Returns as ngx_mcp_stream_read() does, or NGX_MCP_TAKE_MORE: this function
- * has to be called again, or NGX_MCP_TAKE_LARGE: the caller has to copy the
- * text of event take->large.
+ * Returns as ngx_mcp_stream_read() does, or NGX_MCP_READ_MORE: this function
+ * has to be called again, or NGX_MCP_READ_LARGE: the caller has to copy the
+ * text of event out->large.
  */
 
 static ngx_int_t
 ngx_mcp_stream_read_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
-    ngx_mcp_take_t *take)
+    ngx_mcp_read_t *out)
 {
     size_t                 lost;
     ngx_int_t              rc;
@@ -676,7 +676,7 @@ ngx_mcp_stream_read_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
         return rc;
     }
 
-    for (i = 0; i < NGX_MCP_TAKE_SKIP; i++) {
+    for (i = 0; i < NGX_MCP_READ_SKIP; i++) {
 
         if (channel.stream->task.rec.flags & NGX_MCP_STREAM_RELIEVED) {
             ngx_mcp_channel_release_locked(zone, &channel, &stream->cursor);
@@ -686,7 +686,7 @@ ngx_mcp_stream_read_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
 
         if (lost) {
             ngx_mcp_channel_delivered_locked(zone, &channel, stream);
-            take->len = lost;
+            out->len = lost;
             return NGX_ABORT;
         }
 
@@ -705,20 +705,20 @@ ngx_mcp_stream_read_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
             continue;
         }
 
-        take->len = e->rec.len;
+        out->len = e->rec.len;
 
-        if (e->rec.len > take->size) {
+        if (e->rec.len > out->size) {
             ngx_mcp_channel_delivered_locked(zone, &channel, stream);
             return NGX_BUSY;
         }
 
-        if (e->rec.len > NGX_MCP_TAKE_SMALL) {
-            take->large = ngx_mcp_ref(zone, e);
-            return NGX_MCP_TAKE_LARGE;
+        if (e->rec.len > NGX_MCP_READ_SMALL) {
+            out->large = ngx_mcp_ref(zone, e);
+            return NGX_MCP_READ_LARGE;
         }
 
-        ngx_mcp_text_read(zone, e, 0, take->buf, e->rec.len);
-        take->flags = e->rec.flags;
+        ngx_mcp_text_read(zone, e, 0, out->buf, e->rec.len);
+        out->flags = e->rec.flags;
 
         ngx_mcp_channel_advance(zone, stream, e, from);
         ngx_mcp_channel_count_locked(zone, &channel);
@@ -737,7 +737,7 @@ ngx_mcp_stream_read_locked(ngx_mcp_zone_t *zone, ngx_mcp_stream_t *stream,
 
     ngx_mcp_channel_delivered_locked(zone, &channel, stream);
 
-    return NGX_MCP_TAKE_MORE;
+    return NGX_MCP_READ_MORE;
 }
 
 
@@ -938,8 +938,8 @@ ngx_mcp_channel_count_locked(ngx_mcp_zone_t *zone, ngx_mcp_channel_t *channel)
 
     /* one note in the journal up to "delivered", which is changed next */
 
-    ngx_mcp_touch_range(zone, s, log.taken, subscriber.delivered);
-    s->log.taken++;
+    ngx_mcp_touch_range(zone, s, log.nread, subscriber.delivered);
+    s->log.nread++;
 }
 
 

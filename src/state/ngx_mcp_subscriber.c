@@ -35,7 +35,7 @@ ngx_mcp_group_news(ngx_mcp_zone_t *zone, ngx_mcp_ref_t group, uint64_t *seen,
     }
 
     if (zone->worker != NGX_MCP_NO_WORKER
-        && ngx_mcp_slot(zone, zone->worker)->first)
+        && ngx_mcp_slot(zone, zone->worker)->nfirst)
     {
         rc = NGX_BUSY;
         goto done;

@@ -16,11 +16,11 @@
  * events, it reads the wants of these events from the log, and examines only
  * streams that have these wants.
  *
- * The zone knows which workers have streams with a want.  It has a set of
- * workers for each place; the last bits of a want tell the place.  Workers
- * change the sets without the lock.  An event for a want wakes only the
- * workers in the set of the want's place; one of NGX_MCP_NEWS events wakes
- * all.
+ * The zone knows which workers have streams with a want: it has a table with a
+ * set of workers in each place, and the last bits of a want are the number of
+ * its place.  Workers change the sets without the lock.  An event for a want
+ * wakes only the workers in the set of the want's place; one of NGX_MCP_NEWS
+ * events wakes all.
  */
 
 #ifndef _NGX_MCP_SUBSCRIBER_H_INCLUDED_
@@ -32,7 +32,7 @@
 
 #define NGX_MCP_NEWS      64
 
-/* every stream has this want */
+/* the want of an event for all readers; every stream has it */
 #define NGX_MCP_WANT_ALL  0
 
 typedef struct {
@@ -63,9 +63,10 @@ ngx_int_t ngx_mcp_group_news(ngx_mcp_zone_t *zone, ngx_mcp_ref_t group,
  * since the last call; all of them if stream->wanted is 0.  Returns their
  * number, and stores no more than max; if there are more, the next call lists
  * them again.  When a session gets a want, the stream that carries its general
- * channel is woken with NGX_MCP_WAKE_WANTS; so is a stream that another one
- * relieves of the channel, as it gets no changes any more.  Of a want that a
- * session has no more a stream does not hear: the events are not for it.
+ * channel is woken with NGX_MCP_WAKE_WANTS.  A stream is woken so, too, when
+ * another stream carries the channel instead, as it gets no changes any more.
+ * Streams are not notified of wants that their session has lost: the session
+ * does not get events for these.
  */
 ngx_uint_t ngx_mcp_stream_wants(ngx_mcp_zone_t *zone,
     ngx_mcp_stream_t *stream, uint64_t *wants, ngx_uint_t max);

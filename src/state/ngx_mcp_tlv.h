@@ -7,14 +7,14 @@
 /*
  * The format of a state file (ngx_mcp_state_file.h) behind its header: each
  * entity is a tag, a length and as many bytes, in the host's byte order.  The
- * bytes of an entity are its attributes, each of them again a tag, a length
- * and bytes: a number of 64 bits or a text.  It has each attribute once at
- * most.
+ * bytes of an entity are its attributes; each of them again is a tag, a length
+ * and bytes, which are a number of 64 bits or a text.  An entity has each
+ * attribute at most once.
  *
- * A reader skips tags that it does not know, and takes an attribute that is
- * missing for 0 or empty.  So a version of the module reads the files of other
- * versions, whatever the layout of their zones.  For this reason a tag must
- * never get another meaning.
+ * A reader skips tags that it does not know, and treats a missing attribute as
+ * 0 or empty.  So a version of the module reads the files of other versions,
+ * whatever the layout of their zones.  For this reason a tag must never get
+ * another meaning.
  *
  * Entities are in any order.  An entity that belongs to another one names its
  * owner by a number that is unique in the file.  All other names are ids,
@@ -53,7 +53,7 @@ typedef enum {
     NGX_MCP_TLV_EVENT_SIZE = 18,
     NGX_MCP_TLV_CREATED = 19,             /* ms since the epoch */
     NGX_MCP_TLV_SEEN = 20,                /* likewise */
-    NGX_MCP_TLV_IDLE = 21,                /* ms, for so long */
+    NGX_MCP_TLV_IDLE = 21,                /* ms since it was used */
     NGX_MCP_TLV_USED = 22,
     NGX_MCP_TLV_LEVEL = 23,
     NGX_MCP_TLV_CHANNEL = 24,
@@ -100,7 +100,7 @@ typedef enum {
     NGX_MCP_TLV_ZONE = 64,                /* the first one */
     NGX_MCP_TLV_END = 65,                 /* the last one */
     NGX_MCP_TLV_GROUP = 66,
-    NGX_MCP_TLV_ALL = 67,                 /* all tenants of an endpoint */
+    NGX_MCP_TLV_ALL_TENANTS = 67,         /* all tenants of an endpoint */
     NGX_MCP_TLV_SESSION = 68,
     NGX_MCP_TLV_SUBSCRIPTION = 69,        /* of a session */
     NGX_MCP_TLV_CALL = 70,                /* of a session */

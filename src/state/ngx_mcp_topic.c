@@ -96,14 +96,14 @@ static void ngx_mcp_topic_announce_locked(ngx_mcp_zone_t *zone,
 
 ngx_int_t
 ngx_mcp_topic_keep_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
-    ngx_mcp_topic_t *topic, ngx_mcp_log_input_t *in, ngx_uint_t room)
+    ngx_mcp_topic_t *topic, ngx_mcp_log_input_t *in, ngx_uint_t has_room)
 {
     ngx_mcp_event_sh_t  *e;
     ngx_mcp_topic_sh_t  *t;
 
     t = NULL;
 
-    if (room && topic->uri.len <= NGX_MCP_TOPIC_URI_MAX) {
+    if (has_room && topic->uri.len <= NGX_MCP_TOPIC_URI_MAX) {
         t = ngx_mcp_topic_get_locked(zone, g, topic, ngx_mcp_ref(zone, g));
     }
 
@@ -125,7 +125,7 @@ ngx_mcp_topic_keep_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
     t->bytes += e->rec.len;
     t->time = ngx_mcp_now();
 
-    if (!topic->asked) {
+    if (!topic->existing) {
         ngx_mcp_topic_used_locked(zone, t);
     }
 
@@ -146,7 +146,7 @@ ngx_mcp_topic_keep_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
 
 
 ngx_uint_t
-ngx_mcp_topic_there_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
+ngx_mcp_topic_exists_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
     ngx_str_t *uri, ngx_uint_t other)
 {
     ngx_mcp_topic_sh_t  *t;
@@ -250,8 +250,8 @@ ngx_mcp_topic_get_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
 
 
 /*
- * Makes room for one more topic in the group.  NGX_OK; NGX_DECLINED: the group
- * has as many topics as it may have, and all of them are in use.
+ * Makes room for one more topic in the group.  NGX_OK; NGX_DECLINED: the limit
+ * of the group is reached, and all of its topics are in use.
  */
 
 static ngx_int_t
@@ -315,9 +315,9 @@ ngx_mcp_topic_victim_locked(ngx_mcp_zone_t *zone, ngx_mcp_group_sh_t *g,
 
 
 /*
- * Returns whether one more topic may be charged to the session.  If the session
- * has as many as it may have, one that is not in use is dropped, or is not
- * charged to the session any more.
+ * Returns whether one more topic may be charged to the session.  If the limit
+ * of the session is reached, one of its topics that is not in use is dropped,
+ * or is not charged to the session any more.
  */
 
 static ngx_uint_t
@@ -748,7 +748,7 @@ ngx_mcp_topic_watch(ngx_mcp_zone_t *zone, ngx_mcp_caller_t *caller,
 
     *ref = ngx_mcp_ref(zone, t);
 
-    /* a position ahead of all events is from before the zone was emptied */
+    /* a position after all events comes from before the zone was emptied */
 
     if (*after > zone->sh->stamp) {
         *after = reader.session
@@ -931,8 +931,8 @@ ngx_mcp_topic_lease(ngx_mcp_zone_t *zone, ngx_str_t *key,
                      | 1;
     }
 
-    share.owners = tenants;
-    share.users = callers;
+    share.owner_max = tenants;
+    share.user_max = callers;
 
     return ngx_mcp_lease_ensure_shared(zone, key, &share);
 }

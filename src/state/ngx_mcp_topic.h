@@ -5,20 +5,20 @@
 
 
 /*
- * Topics are resources that store their last events, for clients that come
- * later and for calls that wait.  A topic belongs to an endpoint and tenant (a
- * group) and is named by its URI.  It holds the last 32 events and at most 16k
- * of them.  Positions always grow, even if the topic was dropped and made
- * again.
+ * Topics are resources of the module.  They store their last events for clients
+ * that connect later and for calls that wait.  A topic belongs to an endpoint
+ * and tenant (a group) and is named by its URI.  It stores the last 32 events,
+ * but at most 16k bytes of them.  Positions always grow, even if the topic was
+ * dropped and made again.
  *
- * A topic is made by the first event, the first subscription or the first
- * call that waits.  Resources of upstreams ("other" ones) are stored in the
- * same way from the first subscription or waiting call on, but are counted
- * apart from topics and not listed.
+ * A topic is made by the first event, the first subscription or the first call
+ * that waits for it.  Events of upstreams' resources ("other" ones) are stored
+ * in the same way from the first subscription or waiting call on, but these
+ * resources are counted apart from topics and are not listed.
  *
- * A topic without subscriptions is dropped an hour after it was used last,
- * earlier when a group has too many, or when room is short and its group has
- * no sessions.
+ * A topic without subscriptions is dropped an hour after its last use; earlier
+ * if its group has too many topics, or if room is short and its group has no
+ * sessions.
  */
 
 #ifndef _NGX_MCP_TOPIC_H_INCLUDED_
@@ -37,7 +37,7 @@
 /* ms; a topic without subscriptions is dropped after so long without use */
 #define NGX_MCP_TOPIC_IDLE     3600000
 
-/* a position: the start of the session, or the present if there is none */
+/* a position: the start of the session or, without a session, the present */
 #define NGX_MCP_TOPIC_BEGIN    ((uint64_t) -1)
 
 
@@ -45,13 +45,14 @@ typedef struct {
     ngx_str_t               uri;
     ngx_uint_t              limit;        /* most topics (with "other": other
                                              resources) of a group */
-    ngx_uint_t              share;        /* most of these of a session; at
-                                             least 1 */
+    ngx_uint_t              share;        /* most of these that are charged to
+                                             one session; at least 1 */
     unsigned                other:1;      /* a resource that is no topic */
     unsigned                unannounced:1;  /* clients are not notified even if
                                                it is new */
-    unsigned                asked:1;      /* an event makes no topic, and does
-                                             not count as a use of it */
+    unsigned                existing:1;   /* an event makes no new topic, and
+                                             does not count as a use of an
+                                             existing one */
 } ngx_mcp_topic_t;
 
 
@@ -59,11 +60,11 @@ typedef struct {
  * Adds an event to the topic of each group that matches (NULL: all), or, for
  * one session only (UUID text; NULL: none), to the topic in its group, and
  * wakes the calls that wait for the topic.  An "other" resource gets the event
- * only where a client has asked for it.  A new topic is announced to its group
- * by notifications/resources/list_changed, once a second at most.  The event
- * is one delivery of ngx_mcp_outbox_send().  NGX_OK; NGX_ERROR: at least one
- * topic does not have the event, because it is too large, too many topics are
- * in use, or the zone is full.
+ * only in groups where a client subscribed to it or waits for it.  A new topic
+ * is announced to its group by notifications/resources/list_changed, once a
+ * second at most.  The event is one delivery of ngx_mcp_outbox_send().  NGX_OK;
+ * NGX_ERROR: at least one topic does not have the event, because it is too
+ * large, too many topics are in use, or the zone is full.
  */
 ngx_int_t ngx_mcp_topic_add(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
     ngx_str_t *tenant, ngx_mcp_topic_t *topic, ngx_mcp_event_t *event,
@@ -82,7 +83,7 @@ ngx_int_t ngx_mcp_topic_add(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
 ngx_int_t ngx_mcp_topic_watch(ngx_mcp_zone_t *zone, ngx_mcp_caller_t *caller,
     ngx_mcp_topic_t *topic, ngx_mcp_ref_t *ref, uint64_t *after);
 
-/* makes a topic and its group if the group does not exist and there is room */
+/* if the group does not exist, and there is room: makes it, with the topic */
 void ngx_mcp_topic_open(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
     ngx_str_t *tenant, ngx_mcp_topic_t *topic);
 
@@ -123,7 +124,7 @@ void ngx_mcp_topic_unwatch(ngx_mcp_zone_t *zone, ngx_mcp_ref_t topic);
 ngx_int_t ngx_mcp_topic_wanted(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
     ngx_str_t *tenant, ngx_str_t *uri, ngx_mcp_group_cursor_t *cursor);
 
-/* returns whether there is any topic in the zone */
+/* returns whether the zone has any topic */
 ngx_uint_t ngx_mcp_topics_any(ngx_mcp_zone_t *zone);
 
 /*
@@ -145,9 +146,9 @@ ngx_int_t ngx_mcp_topics_wanted(ngx_mcp_zone_t *zone, ngx_str_t *endpoint,
  * Makes a lease, like ngx_mcp_lease_ensure(), for the feed of a topic.  The
  * lease is charged to the session, or to the client if there is no session,
  * and to the tenant at the endpoint.  A session or client has "callers" such
- * leases at most, a tenant "tenants".  Returns also NGX_BUSY: the session or
- * client has as many; NGX_DECLINED: the tenant has; NGX_ABORT: the session has
- * ended.
+ * leases at most, a tenant "tenants".  Returns also NGX_BUSY: the limit of the
+ * session or client is reached; NGX_DECLINED: the limit of the tenant is
+ * reached; NGX_ABORT: the session has ended.
  */
 ngx_int_t ngx_mcp_topic_lease(ngx_mcp_zone_t *zone, ngx_str_t *key,
     ngx_mcp_caller_t *caller, ngx_uint_t callers, ngx_uint_t tenants);
@@ -174,7 +175,7 @@ typedef struct {
 #define NGX_MCP_TOPIC_TEXTS  (4 * NGX_MCP_TOPIC_URI_MAX)
 
 
-/* how far a list of topics was read; all zero at first */
+/* the place in a list of topics up to which it was read; all zero at first */
 
 typedef struct {
     uint64_t                serial;       /* of the topic examined last */

@@ -21,7 +21,7 @@
 
 static ngx_mcp_upstream_session_sh_t *ngx_mcp_upstream_session_find_locked(
     ngx_mcp_zone_t *zone, ngx_mcp_ref_t owner, ngx_str_t *upstream);
-static ngx_mcp_upstream_session_sh_t *ngx_mcp_upstream_session_need_locked(
+static ngx_mcp_upstream_session_sh_t *ngx_mcp_upstream_session_get_locked(
     ngx_mcp_zone_t *zone, ngx_mcp_ref_t owner, ngx_str_t *upstream);
 static ngx_mcp_upstream_session_sh_t *ngx_mcp_upstream_session_make_locked(
     ngx_mcp_zone_t *zone, ngx_mcp_stage_t *stage);
@@ -32,12 +32,12 @@ static void ngx_mcp_upstream_session_wake_locked(ngx_mcp_zone_t *zone,
 static ngx_mcp_upstream_session_sh_t *
     ngx_mcp_upstream_session_streamed_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t ref);
-static void ngx_mcp_upstream_session_tried_locked(ngx_mcp_zone_t *zone,
+static void ngx_mcp_upstream_stream_set_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_upstream_session_sh_t *us, ngx_uint_t stream);
-static ngx_uint_t ngx_mcp_upstream_session_matters_locked(
+static ngx_uint_t ngx_mcp_upstream_session_missed_locked(
     ngx_mcp_zone_t *zone, ngx_mcp_session_sh_t *s,
     ngx_mcp_upstream_session_sh_t *us);
-static void ngx_mcp_upstream_session_leave_locked(ngx_mcp_zone_t *zone,
+static void ngx_mcp_upstream_session_close_all_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s);
 static void ngx_mcp_upstream_session_close_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s, uint64_t epoch);
@@ -71,7 +71,7 @@ ngx_mcp_upstream_session_get(ngx_mcp_zone_t *zone, ngx_mcp_ref_t owner,
 
     ngx_mcp_zone_lock(zone);
 
-    us = ngx_mcp_upstream_session_need_locked(zone, owner, upstream);
+    us = ngx_mcp_upstream_session_get_locked(zone, owner, upstream);
 
     if (us == NULL) {
         ngx_mcp_zone_unlock(zone);
@@ -89,11 +89,11 @@ ngx_mcp_upstream_session_get(ngx_mcp_zone_t *zone, ngx_mcp_ref_t owner,
     case NGX_MCP_UPSTREAM_SESSION_MAKING:
         c = ngx_mcp_record(zone, call, NGX_MCP_CALL);
 
-        /* calls of a client session are woken without waking all workers */
+        /* a waiting call of a client session is woken alone, not all workers */
 
         if (c && ngx_mcp_session_locked(zone, us->rec.owner)) {
             ngx_mcp_touch(zone, c);
-            c->waits = ngx_mcp_number(zone, us);
+            c->waits_for = ngx_mcp_number(zone, us);
 
         } else {
             ngx_mcp_touch(zone, us);
@@ -192,7 +192,7 @@ ngx_mcp_upstream_session_locked(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref)
  */
 
 static ngx_mcp_upstream_session_sh_t *
-ngx_mcp_upstream_session_need_locked(ngx_mcp_zone_t *zone,
+ngx_mcp_upstream_session_get_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t owner, ngx_str_t *upstream)
 {
     ngx_mcp_stage_t                 stage;
@@ -416,8 +416,8 @@ ngx_mcp_upstream_session_made(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
 
 /*
  * Two requests may send levels at the same time, and the upstream may get them
- * in any order.  The one whose level is not the lowest any more when it is
- * answered therefore sends the lowest one again.
+ * in any order.  Therefore a request whose level is not the lowest any more,
+ * when the upstream has answered, sends the lowest level again.
  */
 
 ngx_int_t
@@ -517,9 +517,9 @@ ngx_mcp_upstream_session_wake_locked(ngx_mcp_zone_t *zone,
     for (i = s ? s->calls.head : 0; i; i = c->task.rec.links.next) {
         c = ngx_mcp_block(zone, i);
 
-        if (c->waits == n) {
+        if (c->waits_for == n) {
             ngx_mcp_touch(zone, c);
-            c->waits = 0;
+            c->waits_for = 0;
             ngx_mcp_wake_locked(zone, &c->task,
                                 NGX_MCP_WAKE_UPSTREAM_SESSION);
             ngx_mcp_step_locked(zone);
@@ -545,7 +545,7 @@ ngx_mcp_upstream_session_fail(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref)
 }
 
 
-/* ends the making of an upstream session without a result */
+/* ends a handshake that has not made an upstream session */
 
 static void
 ngx_mcp_upstream_session_give_up_locked(ngx_mcp_zone_t *zone,
@@ -664,7 +664,7 @@ ngx_mcp_upstream_session_stream_claim(ngx_mcp_zone_t *zone,
 
     ngx_mcp_zone_lock(zone);
 
-    us = ngx_mcp_upstream_session_need_locked(zone, session, upstream);
+    us = ngx_mcp_upstream_session_get_locked(zone, session, upstream);
 
     if (us && us->listener == 0) {
         ngx_mcp_touch(zone, us);
@@ -703,7 +703,7 @@ ngx_mcp_upstream_session_stream_await(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
 
     } else if (c && us->stream == NGX_MCP_UPSTREAM_STREAM_UNTRIED) {
         ngx_mcp_touch(zone, c);
-        c->waits = ngx_mcp_number(zone, us);
+        c->waits_for = ngx_mcp_number(zone, us);
         rc = NGX_AGAIN;
     }
 
@@ -719,7 +719,7 @@ ngx_mcp_upstream_session_stream_await(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
  */
 
 static void
-ngx_mcp_upstream_session_tried_locked(ngx_mcp_zone_t *zone,
+ngx_mcp_upstream_stream_set_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_upstream_session_sh_t *us, ngx_uint_t stream)
 {
     ngx_mcp_session_sh_t  *s;
@@ -747,8 +747,8 @@ ngx_mcp_upstream_session_stream_absent(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref)
     us = ngx_mcp_upstream_session_streamed_locked(zone, ref);
 
     if (us) {
-        ngx_mcp_upstream_session_tried_locked(zone, us,
-                                              NGX_MCP_UPSTREAM_STREAM_ABSENT);
+        ngx_mcp_upstream_stream_set_locked(zone, us,
+                                           NGX_MCP_UPSTREAM_STREAM_ABSENT);
     }
 
     ngx_mcp_zone_unlock(zone);
@@ -767,7 +767,7 @@ ngx_mcp_upstream_session_stream_refused(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref)
     s = us ? ngx_mcp_session_locked(zone, us->rec.owner) : NULL;
 
     if (s) {
-        ngx_mcp_upstream_session_leave_locked(zone, s);
+        ngx_mcp_upstream_session_close_all_locked(zone, s);
     }
 
     ngx_mcp_zone_unlock(zone);
@@ -820,7 +820,7 @@ ngx_mcp_upstream_session_stream_opened(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
     if (us && (s || us->serial == serial)) {
 
         if (s && us->had_stream && !resumed && !s->exclusive
-            && ngx_mcp_upstream_session_matters_locked(zone, s, us))
+            && ngx_mcp_upstream_session_missed_locked(zone, s, us))
         {
             /* makes a gap: a position of the session's log without an event */
 
@@ -845,8 +845,8 @@ ngx_mcp_upstream_session_stream_opened(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
             us->since = zone->sh->stamp + 1;
         }
 
-        ngx_mcp_upstream_session_tried_locked(zone, us,
-                                              NGX_MCP_UPSTREAM_STREAM_TRIED);
+        ngx_mcp_upstream_stream_set_locked(zone, us,
+                                           NGX_MCP_UPSTREAM_STREAM_TRIED);
     }
 
     ngx_mcp_zone_unlock(zone);
@@ -867,8 +867,8 @@ ngx_mcp_upstream_session_stream_closed(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref)
     if (us) {
         us->since = 0;
 
-        ngx_mcp_upstream_session_tried_locked(zone, us,
-                                              NGX_MCP_UPSTREAM_STREAM_TRIED);
+        ngx_mcp_upstream_stream_set_locked(zone, us,
+                                           NGX_MCP_UPSTREAM_STREAM_TRIED);
     }
 
     ngx_mcp_zone_unlock(zone);
@@ -890,8 +890,8 @@ ngx_mcp_upstream_session_stream_release(ngx_mcp_zone_t *zone,
         us->since = 0;
         us->listener = 0;
 
-        ngx_mcp_upstream_session_tried_locked(zone, us,
-                                              NGX_MCP_UPSTREAM_STREAM_TRIED);
+        ngx_mcp_upstream_stream_set_locked(zone, us,
+                                           NGX_MCP_UPSTREAM_STREAM_TRIED);
 
         if (over) {
             us->had_stream = 0;
@@ -952,7 +952,7 @@ ngx_mcp_upstream_session_receives_locked(ngx_mcp_zone_t *zone,
  */
 
 static ngx_uint_t
-ngx_mcp_upstream_session_matters_locked(ngx_mcp_zone_t *zone,
+ngx_mcp_upstream_session_missed_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s, ngx_mcp_upstream_session_sh_t *us)
 {
     uint32_t                        n;
@@ -1052,22 +1052,22 @@ ngx_mcp_upstream_session_lost_locked(ngx_mcp_zone_t *zone,
     s = ngx_mcp_record(zone, us->rec.owner, NGX_MCP_SESSION);
 
     if (s) {
-        ngx_mcp_upstream_session_leave_locked(zone, s);
+        ngx_mcp_upstream_session_close_all_locked(zone, s);
     }
 
     ngx_mcp_touch(zone, us);
     us->since = 0;
     us->listener = 0;
 
-    ngx_mcp_upstream_session_tried_locked(zone, us,
-                                          NGX_MCP_UPSTREAM_STREAM_TRIED);
+    ngx_mcp_upstream_stream_set_locked(zone, us,
+                                       NGX_MCP_UPSTREAM_STREAM_TRIED);
 }
 
 
 /* closes all general streams of the session */
 
 static void
-ngx_mcp_upstream_session_leave_locked(ngx_mcp_zone_t *zone,
+ngx_mcp_upstream_session_close_all_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_session_sh_t *s)
 {
     ngx_mcp_upstream_session_close_locked(zone, s, 0);

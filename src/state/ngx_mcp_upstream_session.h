@@ -49,11 +49,11 @@ typedef struct {
 /*
  * Finds the upstream session of an owner at this upstream.  owner: a client
  * session, or the shared upstream session itself.  NGX_OK; NGX_DECLINED: the
- * caller now has to make it, and to call made() or fail() then; NGX_AGAIN:
- * another request is making it.  When that has ended, the given call is woken
- * with NGX_MCP_WAKE_UPSTREAM_SESSION if the owner is its session, and else all
- * workers with NGX_MCP_RING_UPSTREAM_SESSIONS: the caller asks again then.
- * NGX_ERROR: the owner has ended or the zone is full.
+ * caller now has to do the handshake, and to call made() or fail() at its end;
+ * NGX_AGAIN: another request is doing it.  At the end of that handshake, the
+ * given call is woken with NGX_MCP_WAKE_UPSTREAM_SESSION if the owner is its
+ * session, else all workers with NGX_MCP_RING_UPSTREAM_SESSIONS; the caller
+ * then calls get() again.  NGX_ERROR: the owner has ended or the zone is full.
  */
 ngx_int_t ngx_mcp_upstream_session_get(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t owner, ngx_str_t *upstream, ngx_mcp_ref_t call,
@@ -75,11 +75,11 @@ ngx_int_t ngx_mcp_upstream_session_id(ngx_mcp_zone_t *zone, ngx_pool_t *pool,
     ngx_mcp_upstream_session_t *us);
 
 /*
- * The handshake sends these to the upstream: the raw initialize params and the
- * log level of the client (empty and NGX_MCP_LEVEL_UNSET if the upstream
- * session is shared); then the n-th URI that the client subscribed to at this
- * upstream (NGX_DECLINED past the last).  An upstream that has forgotten the
- * session gets all of them again.
+ * The data that a handshake sends to the upstream, again after a session
+ * restore.  params(): the raw initialize params and the log level of the client
+ * (empty and NGX_MCP_LEVEL_UNSET if the upstream session is shared).
+ * subscription(): the n-th URI that the client subscribed to at this upstream;
+ * NGX_DECLINED: n is past the last one.
  */
 ngx_int_t ngx_mcp_upstream_session_params(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t ref, ngx_pool_t *pool, ngx_str_t *initialize,
@@ -88,42 +88,43 @@ ngx_int_t ngx_mcp_upstream_session_subscription(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t ref, ngx_uint_t n, ngx_pool_t *pool, ngx_str_t *uri);
 
 /*
- * Ends a handshake that has succeeded: keeps the id that the upstream gave,
- * and wakes all that wait for the upstream session.  NGX_OK; NGX_DECLINED: the
- * owner has ended; NGX_ERROR: there is no room, and another request may try;
- * NGX_AGAIN: the client has set another log level than *level.  *level is the
- * new one now, which the caller sends to the upstream before it calls again.
- * level NULL: the levels are not compared, and none counts as set.
+ * Ends a handshake that has succeeded: stores the id that the upstream gave,
+ * and wakes all requests that wait for the upstream session.  NGX_OK;
+ * NGX_DECLINED: the owner has ended; NGX_ERROR: there is no room, and another
+ * request may try; NGX_AGAIN: the client has set another log level than *level.
+ * *level is the new one now, which the caller sends to the upstream before it
+ * calls again.  level NULL: the levels are not compared, and none counts as
+ * set.
  */
 ngx_int_t ngx_mcp_upstream_session_made(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t ref, ngx_str_t *upstream, ngx_str_t *id,
     ngx_uint_t revision, ngx_uint_t *level);
 
-/* whether "level", if it is not unset, is lower than the level "set" */
+/* whether "level" is not UNSET, and "set" is UNSET or a higher level */
 #define ngx_mcp_level_lowers(level, set)                                      \
     ((level) != NGX_MCP_LEVEL_UNSET                                           \
      && ((set) == NGX_MCP_LEVEL_UNSET || (level) < (set)))
 
 /*
- * The lowest log level of an upstream session whose callers have no session,
- * but each want a level of their own, *level.  set: the level that the caller
- * has set at the upstream now, or NGX_MCP_LEVEL_UNSET.  NGX_OK: *level or a
- * lower one is set, or the upstream session has ended; NGX_AGAIN: the caller
- * sends the new *level to the upstream, and calls again.
+ * Makes sure that an upstream session for callers without a session has a log
+ * level that is low enough for this caller's *level.  set: the level that the
+ * caller has just set at the upstream, or NGX_MCP_LEVEL_UNSET.  NGX_OK: *level
+ * or a lower one is set, or the upstream session has ended; NGX_AGAIN: the
+ * caller sends the new *level to the upstream, and calls again.
  */
 ngx_int_t ngx_mcp_upstream_session_level(ngx_mcp_zone_t *zone,
     ngx_mcp_upstream_session_t *us, ngx_uint_t set, ngx_uint_t *level);
 
 /*
- * The upstream did not set a level that the function above told to send.
- * never: it is asked for no other one, as if the lowest level was set.
+ * Notes that the upstream did not accept a level of the function above.  never:
+ * no level is sent any more, as if the lowest one was set.
  */
 void ngx_mcp_upstream_session_level_refused(ngx_mcp_zone_t *zone,
     ngx_mcp_upstream_session_t *us, ngx_uint_t level, ngx_uint_t never);
 
 /*
- * Ends a handshake that has failed: wakes all that wait for the upstream
- * session, of which one may try again.
+ * Ends a handshake that has failed: wakes all requests that wait for the
+ * upstream session; one of them may try again.
  */
 void ngx_mcp_upstream_session_fail(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref);
 
@@ -136,8 +137,8 @@ void ngx_mcp_upstream_session_forget(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref,
  * The GET stream of an upstream session.  One worker holds the stream of a
  * client session.  claim(): NGX_OK and *ref when this worker now holds it;
  * NGX_DECLINED when this or another live worker held it before.  release(), or
- * the death of the worker, gives the stream up; over: nobody reads messages of
- * the upstream session from now on.  The stream of a shared upstream session
+ * the death of the worker, gives the stream up; over: no client reads messages
+ * of the upstream session from now on.  The stream of a shared upstream session
  * belongs to the worker that holds that session.
  */
 ngx_int_t ngx_mcp_upstream_session_stream_claim(ngx_mcp_zone_t *zone,
@@ -146,41 +147,42 @@ void ngx_mcp_upstream_session_stream_release(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t ref, ngx_uint_t over);
 
 /*
- * Waits for the GET stream of an exclusive session, before its call is sent: a
- * server may ask the client on that stream, and what it asks is lost while
- * there is none.  NGX_OK: the stream is open, or has failed; NGX_DONE: the
- * upstream offers none; NGX_DECLINED: no worker holds it; NGX_AGAIN: it is
- * about to be opened, and the call is woken with NGX_MCP_WAKE_UPSTREAM_SESSION
- * when it is open or has failed.
+ * Waits for the GET stream of an exclusive session before its call is sent: a
+ * server may send requests for the client on that stream, and these are lost
+ * while there is no stream.  NGX_OK: the stream is open, or has failed;
+ * NGX_DONE: the upstream offers none; NGX_DECLINED: no worker holds it;
+ * NGX_AGAIN: it is about to be opened, and the call is woken with
+ * NGX_MCP_WAKE_UPSTREAM_SESSION when it is open or has failed.
  */
 ngx_int_t ngx_mcp_upstream_session_stream_await(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t ref, ngx_mcp_ref_t call);
 
 /*
- * The upstream refuses the credentials of the client's GET: closes the client's
- * general streams, so that the client opens one with those that it has now.
+ * Called when the upstream refuses the credentials of the client's GET: closes
+ * the client's general streams, so that the client opens one with its present
+ * credentials.
  */
 void ngx_mcp_upstream_session_stream_refused(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t ref);
 
-/* notes that the upstream offers no GET stream: it is not asked for again */
+/* notes that the upstream offers no GET stream: no other GET is sent */
 void ngx_mcp_upstream_session_stream_absent(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t ref);
 
 /*
- * Notes that the GET stream is open, on the session with this serial.  Unless
- * it was resumed, the client may have missed changes of lists or resources
- * since the stream before, if there was one; then the client session gets a
- * gap, unless the shared upstream session there notifies it.  Returns whether
- * the client is notified now.
+ * Notes that the GET stream is open, on the session with this serial.  If there
+ * was an earlier stream that this one does not resume, the client may have
+ * missed changes of lists or resources in between.  Then the client session
+ * gets a gap, unless the shared upstream session at this upstream notifies it.
+ * Returns whether the client is notified now.
  */
 ngx_uint_t ngx_mcp_upstream_session_stream_opened(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t ref, ngx_uint_t serial, ngx_uint_t resumed);
 
 /*
- * Notes that the GET stream has ended for now.  While it is open, a client
- * session receives changes of lists on it, and not the changes that the shared
- * upstream session there received ("upstream" of an event).
+ * Notes that the GET stream is closed.  While it is open, a client session gets
+ * changes of lists from it, and not those that the shared upstream session at
+ * this upstream received ("upstream" of ngx_mcp_event_t).
  */
 void ngx_mcp_upstream_session_stream_closed(ngx_mcp_zone_t *zone,
     ngx_mcp_ref_t ref);
@@ -204,8 +206,8 @@ typedef struct {
     ngx_str_t               list_key;     /* list key of the audience */
     uint64_t                audience;     /* hash of list_key; 0: not known */
     ngx_str_t               upstream;     /* name of the upstream */
-    ngx_str_t               id;           /* UUID text: $mcp_session in
-                                             requests on this session */
+    ngx_str_t               id;           /* UUID text: value of $mcp_session
+                                             in requests on this session */
     ngx_uint_t              limit;        /* most shared upstream sessions of
                                              the endpoint; 0: any number */
     ngx_uint_t              pooled;       /* 1: no worker holds the session;

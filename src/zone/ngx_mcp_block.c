@@ -53,9 +53,9 @@ ngx_mcp_text_blocks(ngx_mcp_zone_t *zone, ngx_uint_t type, size_t len)
 
 
 /*
- * Takes a free block.  If the block was free when the transaction began, only
+ * Allocates a block.  If the block was free when the transaction began, only
  * its head is noted in the journal.  A block that was freed in the transaction
- * has to be noted as a whole, and is taken only if there are no others.
+ * has to be noted as a whole, and is used only if there are no others.
  */
 
 static uint32_t
@@ -132,7 +132,7 @@ ngx_mcp_text_next(ngx_mcp_zone_t *zone, ngx_mcp_text_t *t)
     block = ngx_mcp_block(zone, t->block);
     n = block->chain;
 
-    /* without the lock, the block may have any content by now */
+    /* the caller may not hold the lock: "n" may then be any number */
 
     if (n == 0 || n >= zone->sh->watermark) {
         return 0;
@@ -497,7 +497,7 @@ ngx_mcp_staged_free_locked(ngx_mcp_zone_t *zone, ngx_mcp_worker_sh_t *w)
 }
 
 
-/* if this worker staged the chain, notes that it is staged no more */
+/* takes the chain away from this worker's slot if it is staged there */
 
 static void
 ngx_mcp_staged_used_locked(ngx_mcp_zone_t *zone, uint32_t n)
@@ -555,7 +555,10 @@ ngx_mcp_make_locked(ngx_mcp_zone_t *zone, ngx_mcp_stage_t *stage)
 
     if (n && ngx_mcp_slot(zone, zone->worker)->staged != n) {
 
-        /* the zone was emptied after the text was staged, so there is room */
+        /*
+         * The zone was emptied after the text was staged: the staged blocks
+         * are lost, but there is room for others.
+         */
 
         n = 0;
     }
@@ -770,7 +773,7 @@ ngx_mcp_list_set_prev(ngx_mcp_zone_t *zone, ngx_mcp_list_sh_t *list,
     v[2] = ngx_mcp_rotl(v[2], 32)
 
 
-/* SipHash-1-3: clients choose the names, and must not choose the bucket */
+/* SipHash-1-3, as clients choose the names but must not choose the buckets */
 
 static uint64_t
 ngx_mcp_siphash(uint64_t *key, uint64_t seed, ngx_str_t *text)

@@ -5,11 +5,12 @@
 
 
 /*
- * Blocks, and the records, texts, lists and the index that are made of them.
+ * Blocks; records, texts and lists, which are made of blocks; and the hash
+ * table of records.
  *
  * The caller gives the text of a record in parts.  A large text is staged: its
- * blocks are taken in batches, are filled without the lock, and belong to the
- * worker's slot until the record is committed.
+ * blocks are allocated in batches, are filled without the lock, and belong to
+ * the worker's slot until the record is committed.
  */
 
 #ifndef _NGX_MCP_BLOCK_H_INCLUDED_
@@ -72,7 +73,7 @@ ngx_int_t ngx_mcp_text_copy(ngx_mcp_zone_t *zone, void *rec, size_t from,
  * ngx_mcp_stage_init(): prepares a text of parts, without a payer.
  * ngx_mcp_stage(): stages the text if it is large.  NGX_OK; NGX_DECLINED: the
  * text is too large, or the payer has no room for it.
- * ngx_mcp_stage_drop_locked(): gives staged blocks back.
+ * ngx_mcp_stage_drop_locked(): frees the staged blocks.
  * ngx_mcp_staged_free_locked(): frees the blocks that a worker had staged.
  */
 void ngx_mcp_stage_init(ngx_mcp_zone_t *zone, ngx_mcp_stage_t *stage,
@@ -87,7 +88,7 @@ void ngx_mcp_staged_free_locked(ngx_mcp_zone_t *zone, ngx_mcp_worker_sh_t *w);
  */
 ngx_uint_t ngx_mcp_stage_ready(ngx_mcp_zone_t *zone, ngx_mcp_stage_t *stage);
 
-/* the number of free blocks that ngx_mcp_make_locked() will take */
+/* the number of free blocks that ngx_mcp_make_locked() will use */
 #define ngx_mcp_stage_needs(stage)  ((stage)->head ? 0 : (stage)->blocks)
 
 /*
@@ -98,13 +99,17 @@ ngx_uint_t ngx_mcp_stage_ready(ngx_mcp_zone_t *zone, ngx_mcp_stage_t *stage);
 void *ngx_mcp_make_locked(ngx_mcp_zone_t *zone, ngx_mcp_stage_t *stage);
 void ngx_mcp_commit_locked(ngx_mcp_zone_t *zone, void *rec, ngx_uint_t type);
 
-/* gives a record another text; it stays the same record */
+/* replaces the text of a record; references to the record stay valid */
 void ngx_mcp_text_replace_locked(ngx_mcp_zone_t *zone, void *rec,
     ngx_mcp_stage_t *stage);
 
 /* frees a record; the caller has removed it from lists and counts before */
 void ngx_mcp_drop_locked(ngx_mcp_zone_t *zone, void *rec);
 
+/*
+ * Lists.  n: block of the member; offset: offset of its links in the record.
+ * insert: between the blocks prev and next, of which 0 stands for an end.
+ */
 void ngx_mcp_list_append(ngx_mcp_zone_t *zone, ngx_mcp_list_sh_t *list,
     uint32_t n, size_t offset);
 void ngx_mcp_list_prepend(ngx_mcp_zone_t *zone, ngx_mcp_list_sh_t *list,
@@ -136,8 +141,8 @@ void *ngx_mcp_hash_first_locked(ngx_mcp_zone_t *zone, ngx_uint_t type,
 void *ngx_mcp_hash_next_locked(ngx_mcp_zone_t *zone, void *rec);
 
 /*
- * Has the processor fetch the bucket of a hash, or, in a second call with
- * "again", the first record in it.
+ * Has the processor load the bucket of a hash into its cache or, in a second
+ * call with "again", the first record in that bucket.
  */
 void ngx_mcp_hash_prefetch(ngx_mcp_zone_t *zone, uint32_t hash,
     ngx_uint_t again);

@@ -194,7 +194,7 @@ ngx_mcp_doorbell_read_handler(ngx_event_t *rev)
         return;
     }
 
-    /* the queue of a datagram socket is short */
+    /* the limit is never reached, as the queue of a datagram socket is short */
 
     for (i = 0; i < 1024; i++) {
         n = recv(c->fd, buf, sizeof(buf), 0);
@@ -261,7 +261,7 @@ ngx_mcp_worker_ring_keys_locked(ngx_mcp_zone_t *zone, ngx_uint_t worker,
         w->keys |= keys;
     }
 
-    /* without a socket, the datagram is left to the next process that rings */
+    /* without a socket, this process leaves the ringing to the next one */
 
     bell = zone->doorbell;
 

@@ -6,11 +6,11 @@
 
 /*
  * Doorbells.  A worker binds an AF_UNIX datagram socket to a random abstract
- * name and puts the name into its slot.  A process that leaves work for
- * another worker in the zone rings the bell: after it has released the lock it
- * sends a datagram, unless one is under way already.  The datagram is empty,
- * as the work is in the zone.  Workers of different configuration generations
- * can ring each other.
+ * name and puts the name into its slot.  A process that notes work for another
+ * worker in the zone rings the bell of that worker: after it has released the
+ * lock it sends a datagram, unless one is under way already.  The datagram is
+ * empty, as the work is noted in the zone.  Workers of different configuration
+ * generations can ring each other.
  */
 
 #ifndef _NGX_MCP_DOORBELL_H_INCLUDED_
@@ -30,10 +30,9 @@ struct ngx_mcp_doorbell_s {
     ngx_connection_t       *connection;
     ngx_cycle_t            *cycle;
     ngx_event_t             drain;        /* does the work in the slot */
-    ngx_event_t             sweep;        /* timer of every second */
+    ngx_event_t             sweep;        /* timer, fires every second */
     ngx_event_t             due;          /* timer that calls schema->due() */
-    ngx_event_t             reap;         /* gives up some records of a dead
-                                             worker */
+    ngx_event_t             reap;         /* reaps a dead worker, in parts */
 
     /* called when nginx asks the worker to quit gracefully */
     void                  (*quitting)(ngx_mcp_doorbell_t *bell);
@@ -43,8 +42,8 @@ struct ngx_mcp_doorbell_s {
 
     u_char                  name[NGX_MCP_NAME_LEN];  /* random bytes of the
                                                         socket's name */
-    unsigned                reported:1;   /* it was logged that there is no
-                                             slot */
+    unsigned                reported:1;   /* the lack of a free slot was
+                                             logged */
 };
 
 
@@ -67,10 +66,10 @@ ngx_int_t ngx_mcp_doorbell_ring(ngx_mcp_zone_t *zone, ngx_uint_t worker);
 void ngx_mcp_doorbell_due(ngx_mcp_zone_t *zone, ngx_msec_t delay);
 
 /*
- * Leave bits for a worker, or for all workers; the bell is rung when the lock
- * is released.  For NGX_MCP_NO_WORKER nothing is done.  keys: the
- * NGX_MCP_RING_KEY() of all that has changed, as the worker looks at nothing
- * else; functions without keys make it look at everything.
+ * Set bits (NGX_MCP_RING_*) in the slot of a worker, or in all slots; the bells
+ * are rung when the lock is released.  For NGX_MCP_NO_WORKER nothing is done.
+ * keys: the NGX_MCP_RING_KEY() of all things that changed, as the worker
+ * examines only these; functions without keys make it examine everything.
  */
 void ngx_mcp_worker_ring_locked(ngx_mcp_zone_t *zone, ngx_uint_t worker,
     ngx_uint_t bits);
@@ -80,7 +79,7 @@ void ngx_mcp_worker_ring_all_locked(ngx_mcp_zone_t *zone, ngx_uint_t bits);
 void ngx_mcp_worker_ring_all_keys_locked(ngx_mcp_zone_t *zone,
     ngx_uint_t bits, uint64_t keys);
 
-/* rings the bells that were asked for while the lock was held */
+/* rings the bells that are due since the lock was held; called without it */
 void ngx_mcp_worker_ring_out(ngx_mcp_zone_t *zone);
 
 

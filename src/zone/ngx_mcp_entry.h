@@ -6,7 +6,8 @@
 
 /*
  * Ordered logs.  Each entry has a position, by which it is found in a few
- * dozen steps.  Positions start at 1; some may have no entry.
+ * dozen steps.  Positions start at 1.  Entries may be removed, so that their
+ * positions have no entry.
  */
 
 #ifndef _NGX_MCP_ENTRY_H_INCLUDED_
@@ -22,7 +23,8 @@ typedef struct {
     uint64_t                last;         /* position that was given last */
     ngx_mcp_list_sh_t       list;         /* entries, oldest first */
     uint32_t                count;        /* number of entries */
-    uint32_t                taken;        /* for the owner's use */
+    uint32_t                nread;        /* for the owner's use: number of
+                                             entries that were read */
 } ngx_mcp_log_sh_t;
 
 
@@ -36,15 +38,15 @@ typedef struct {
 } ngx_mcp_entry_sh_t;
 
 
-/* appends an entry, of which rec is set, and gives it the next position */
+/* appends an entry whose member rec is set, and gives it the next position */
 void ngx_mcp_log_append_locked(ngx_mcp_zone_t *zone, ngx_mcp_log_sh_t *log,
     void *entry);
 void ngx_mcp_log_remove_locked(ngx_mcp_zone_t *zone, ngx_mcp_log_sh_t *log,
     void *entry);
 
 /*
- * The first entry behind a position, or NULL.  hint: the block of the entry at
- * that position, or 0 if the caller does not know it.
+ * Returns the first entry behind a position, or NULL.  hint: the block of the
+ * entry at that position, or 0 if the caller does not know it.
  */
 void *ngx_mcp_log_after_locked(ngx_mcp_zone_t *zone, ngx_mcp_log_sh_t *log,
     void *owner, uint64_t pos, uint32_t hint);

@@ -42,7 +42,7 @@ ngx_mcp_journal_note(ngx_mcp_zone_t *zone, void *p, size_t size)
 }
 
 
-/* notes 4 bytes: the compiler copies a constant number without a call */
+/* with a constant size, the compiler copies the bytes without a call */
 
 void
 ngx_mcp_journal_note_4(ngx_mcp_zone_t *zone, void *p)
@@ -66,7 +66,7 @@ ngx_mcp_journal_note_16(ngx_mcp_zone_t *zone, void *p)
 
 
 /*
- * Notes the old value that the caller knows: to read it could miss the
+ * The caller gives the old value, as reading it from the zone could miss the
  * processor's cache.
  */
 
@@ -151,9 +151,9 @@ ngx_mcp_journal_full(ngx_mcp_zone_t *zone)
 
 
 /*
- * Finds the note that ends at *used, and sets *used to its begin, *p to the
- * noted memory and *old to the old content.  Returns the number of bytes; 0:
- * there are no more notes.
+ * Finds the note that ends at *used, and sets *used to its beginning, *p to
+ * the noted memory and *old to the old content.  Returns the number of noted
+ * bytes; 0: there are no more notes.
  */
 
 size_t
@@ -213,7 +213,7 @@ ngx_mcp_journal_commit_locked(ngx_mcp_zone_t *zone)
 /*
  * Undoes the transaction.  If this process dies in here, the next one goes on:
  * a note is removed only after its content is restored.  The first note stays
- * until the caller has woken all workers.
+ * until the caller has woken all workers and sets "noted" to 0.
  */
 
 void

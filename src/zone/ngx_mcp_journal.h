@@ -6,9 +6,9 @@
 
 /*
  * The journal has the old content of memory that is changed under the lock.
- * The caller notes memory before it changes it.  Memory may be noted again: a
- * rollback goes from the newest note to the oldest.  All functions here need
- * the lock.
+ * The caller notes memory in the journal before it changes this memory.  The
+ * same memory may be noted again: a rollback goes from the newest note to the
+ * oldest.  All functions here need the lock.
  *
  * A long hold of the lock is divided into steps.  A caller of
  * ngx_mcp_step_locked() states that the zone is consistent; if more than half
@@ -24,7 +24,7 @@
 #include "ngx_mcp_zone_sh.h"
 
 
-/* the compiler knows the size, and keeps one of the calls */
+/* as the size is a constant, the compiler leaves only one of these calls */
 
 #define ngx_mcp_journal_sized(zone, p, size)                                  \
     ((size) == 4 ? ngx_mcp_journal_note_4(zone, p)                            \
@@ -34,7 +34,7 @@
 
 #define ngx_mcp_touch(zone, p)  ngx_mcp_journal_sized(zone, p, sizeof(*(p)))
 
-/* notes the members of a record from one up to another one */
+/* notes the members of a record from "from" up to and including "to" */
 #define ngx_mcp_touch_range(zone, p, from, to)                                \
     ngx_mcp_journal_sized(zone, &(p)->from,                                   \
                           (size_t) ((u_char *) (&(p)->to + 1)                 \
@@ -46,7 +46,7 @@
     }
 
 /*
- * ngx_mcp_journal_note(), .._4(), .._8(), .._16(): notes so many bytes.
+ * ngx_mcp_journal_note(), .._4(), .._8(), .._16(): notes the bytes at p.
  * ngx_mcp_journal_note_known(): notes a number whose old value is known.
  * ngx_mcp_journal_commit_locked(): ends the transaction.
  * ngx_mcp_journal_rollback_locked(): puts the old content back.

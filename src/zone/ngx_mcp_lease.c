@@ -7,10 +7,10 @@
 #include "ngx_mcp_lease_sh.h"
 
 
-/* bytes of a lease's text behind the key: the last event id, and the note */
+/* bytes after the key in a lease's text: the last event id, and the note */
 #define NGX_MCP_LEASE_TEXTS  (NGX_MCP_LEASE_ID_MAX + NGX_MCP_LEASE_NOTE_MAX)
 
-/* most leases handled in one turn, and examined under one hold of the lock */
+/* most leases handled in one turn; most examined under one hold of the lock */
 #define NGX_MCP_LEASE_TURN   64
 #define NGX_MCP_LEASE_PASS   256
 
@@ -23,7 +23,7 @@ static ngx_int_t ngx_mcp_lease_make_locked(ngx_mcp_zone_t *zone,
     ngx_str_t *key, ngx_mcp_stage_t *stage, ngx_mcp_lease_share_t *share);
 static ngx_uint_t ngx_mcp_lease_live_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_reader_sh_t *r);
-static ngx_uint_t ngx_mcp_lease_alive_locked(ngx_mcp_zone_t *zone,
+static ngx_uint_t ngx_mcp_lease_renewed_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_reader_sh_t *r);
 static ngx_uint_t ngx_mcp_lease_entitled_locked(ngx_mcp_zone_t *zone);
 static ngx_uint_t ngx_mcp_lease_newer_locked(ngx_mcp_zone_t *zone);
@@ -112,7 +112,7 @@ ngx_mcp_lease_ensure_shared(ngx_mcp_zone_t *zone, ngx_str_t *key,
 
     } else {
         ngx_mcp_touch(zone, l);
-        l->since = ngx_current_msec;
+        l->free_since = ngx_current_msec;
     }
 
     ngx_mcp_stage_drop_locked(zone, &stage);
@@ -168,11 +168,11 @@ ngx_mcp_lease_share_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_share_t *share)
                    && l->rec.owner.gen == share->owner.gen);
     }
 
-    if (users >= share->users) {
+    if (users >= share->user_max) {
         return NGX_BUSY;
     }
 
-    return (owners >= share->owners) ? NGX_DECLINED : NGX_OK;
+    return (owners >= share->owner_max) ? NGX_DECLINED : NGX_OK;
 }
 
 
@@ -200,7 +200,7 @@ ngx_mcp_lease_make_locked(ngx_mcp_zone_t *zone, ngx_str_t *key,
     l->key_len = (uint16_t) key->len;
     l->serial = ++sh->stamp;
     l->changed = l->serial;
-    l->since = ngx_current_msec;
+    l->free_since = ngx_current_msec;
     l->rec.hash = (uint32_t) ngx_mcp_hash(zone, key, NULL);
 
     if (share) {
@@ -250,7 +250,7 @@ ngx_mcp_lease_drop_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l)
 
 ngx_int_t
 ngx_mcp_lease_claim(ngx_mcp_zone_t *zone, ngx_str_t *key, ngx_pool_t *pool,
-    ngx_mcp_lease_t *lease, ngx_mcp_lease_checkpoint_t *left)
+    ngx_mcp_lease_t *lease, ngx_mcp_lease_checkpoint_t *checkpoint)
 {
     ngx_int_t             rc;
     ngx_mcp_lease_sh_t   *l;
@@ -267,11 +267,12 @@ ngx_mcp_lease_claim(ngx_mcp_zone_t *zone, ngx_str_t *key, ngx_pool_t *pool,
         return NGX_DECLINED;
     }
 
-    rc = ngx_mcp_text_copy(zone, l, l->key_len, l->id, pool, &left->id);
+    rc = ngx_mcp_text_copy(zone, l, l->key_len, l->id_len, pool,
+                           &checkpoint->id);
 
     if (rc == NGX_OK) {
         rc = ngx_mcp_text_copy(zone, l, l->key_len + NGX_MCP_LEASE_ID_MAX,
-                               l->note, pool, &left->note);
+                               l->note_len, pool, &checkpoint->note);
     }
 
     if (rc != NGX_OK) {
@@ -293,10 +294,10 @@ ngx_mcp_lease_claim(ngx_mcp_zone_t *zone, ngx_str_t *key, ngx_pool_t *pool,
     r->fence++;
 
     l->rec.flags &= ~NGX_MCP_LEASE_FAILED;
-    l->last = ngx_current_msec;
+    l->active = ngx_current_msec;
 
-    left->pause = (ngx_msec_t) l->pause;
-    left->overlap = (l->previous.nonce != 0);
+    checkpoint->pause = (ngx_msec_t) l->pause_until;
+    checkpoint->overlap = (l->previous.nonce != 0);
     lease->ref = ngx_mcp_ref(zone, l);
     lease->fence = r->fence;
 
@@ -308,14 +309,14 @@ ngx_mcp_lease_claim(ngx_mcp_zone_t *zone, ngx_str_t *key, ngx_pool_t *pool,
 
     ngx_log_debug4(NGX_LOG_DEBUG_CORE, zone->log, 0,
                    "mcp lease \"%V\" claimed, fence %uD, id \"%V\"%s",
-                   key, lease->fence, &left->id,
-                   left->overlap ? ", overlap" : "");
+                   key, lease->fence, &checkpoint->id,
+                   checkpoint->overlap ? ", overlap" : "");
 
     return NGX_OK;
 }
 
 
-/* returns whether there is a reader and its worker has not died */
+/* returns whether there is a reader whose worker has not died */
 
 static ngx_uint_t
 ngx_mcp_lease_live_locked(ngx_mcp_zone_t *zone, ngx_mcp_reader_sh_t *r)
@@ -335,7 +336,7 @@ ngx_mcp_lease_live_locked(ngx_mcp_zone_t *zone, ngx_mcp_reader_sh_t *r)
 /* returns whether the reader's worker is alive and has renewed the lease */
 
 static ngx_uint_t
-ngx_mcp_lease_alive_locked(ngx_mcp_zone_t *zone, ngx_mcp_reader_sh_t *r)
+ngx_mcp_lease_renewed_locked(ngx_mcp_zone_t *zone, ngx_mcp_reader_sh_t *r)
 {
     return ngx_mcp_lease_live_locked(zone, r)
            && r->deadline >= ngx_current_msec;
@@ -400,7 +401,7 @@ ngx_mcp_lease_free_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l)
 
     if (l->holder.deadline < ngx_current_msec) {
 
-        /* a pause of the machine, which this worker notices, stops both */
+        /* if this worker was paused, the holder probably was paused as well */
 
         return !ngx_mcp_zone_late(zone)
                && (zone->resumed == 0
@@ -419,8 +420,9 @@ ngx_mcp_lease_free_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l)
 
 
 /*
- * Takes the lease from its holder for a new one.  If an overlap can begin, the
- * holder becomes the previous reader; otherwise it loses the lease.
+ * Takes the lease from its holder, so that a new holder can get it.  If an
+ * overlap can begin, the old holder becomes the previous reader; otherwise it
+ * loses the lease.
  */
 
 static void
@@ -434,34 +436,34 @@ ngx_mcp_lease_overlap_pass_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l)
     if (ngx_mcp_lease_previous_locked(zone, l)) {
 
         /*
-         * An overlap is under way: its previous reader reads on, until the new
-         * holder reads.
+         * An overlap is under way: its previous reader goes on reading until
+         * the new holder is connected, and the old holder loses the lease.
          */
 
         l->joined = 0;
-        l->until = ngx_current_msec + NGX_MCP_LEASE_MATCH_TIME;
+        l->match_until = ngx_current_msec + NGX_MCP_LEASE_MATCH_TIME;
 
         ngx_mcp_lease_ring_former_locked(zone, l, r);
         return;
     }
 
-    earlier = (ngx_current_msec < l->until) ? l->fence : 0;
+    earlier = (ngx_current_msec < l->match_until) ? l->overlap : 0;
 
     l->joined = 0;
-    l->until = 0;
+    l->match_until = 0;
 
-    if (ngx_mcp_lease_alive_locked(zone, r) && r->connected
-        && l->id == 0)
+    if (ngx_mcp_lease_renewed_locked(zone, r) && r->connected
+        && l->id_len == 0)
     {
         /*
-         * Texts that the previous reader took in the last overlap may still
-         * reach the holder.
+         * The holder may still read texts that the previous reader consumed in
+         * the last overlap.
          */
 
         l->earlier = earlier;
 
-        l->fence = r->fence + 1;
-        l->until = ngx_current_msec + NGX_MCP_LEASE_MATCH_TIME;
+        l->overlap = r->fence + 1;
+        l->match_until = ngx_current_msec + NGX_MCP_LEASE_MATCH_TIME;
 
         l->previous = *r;
 
@@ -506,7 +508,7 @@ ngx_mcp_lease_previous_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l)
     if (l->joined == 0
         || ngx_current_msec < l->joined + NGX_MCP_LEASE_GRACE)
     {
-        if (ngx_mcp_lease_alive_locked(zone, &l->previous)) {
+        if (ngx_mcp_lease_renewed_locked(zone, &l->previous)) {
             return &l->previous;
         }
 
@@ -553,7 +555,7 @@ ngx_mcp_lease_end_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l,
     r->connected = 0;
 
     if (r == &l->holder) {
-        l->since = ngx_current_msec;
+        l->free_since = ngx_current_msec;
     }
 }
 
@@ -638,7 +640,7 @@ ngx_mcp_lease_connected(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease,
 
         if (previous) {
             l->joined = ngx_current_msec;
-            l->until = l->joined + NGX_MCP_LEASE_MATCH_TIME;
+            l->match_until = l->joined + NGX_MCP_LEASE_MATCH_TIME;
 
         } else {
             *gap = (!r->connected && l->rec.flags & NGX_MCP_LEASE_READ);
@@ -647,8 +649,8 @@ ngx_mcp_lease_connected(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease,
         r->connected = 1;
         l->rec.flags &= ~NGX_MCP_LEASE_FAILED;
         l->rec.flags |= NGX_MCP_LEASE_READ;
-        l->last = ngx_current_msec;
-        l->pause = 0;
+        l->active = ngx_current_msec;
+        l->pause_until = 0;
 
         ngx_mcp_lease_settle_locked(zone, l);
     }
@@ -717,8 +719,8 @@ ngx_mcp_lease_clear_id(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease)
     r = ngx_mcp_lease_reader_locked(zone, lease, &l);
 
     if (r && r == &l->holder) {
-        ngx_mcp_touch(zone, &l->id);
-        l->id = 0;
+        ngx_mcp_touch(zone, &l->id_len);
+        l->id_len = 0;
     }
 
     ngx_mcp_zone_unlock(zone);
@@ -790,8 +792,8 @@ ngx_mcp_lease_note(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease,
         ngx_mcp_text_store(zone, l, l->key_len + NGX_MCP_LEASE_ID_MAX,
                            note->data, note->len);
 
-        ngx_mcp_touch(zone, &l->note);
-        l->note = (uint32_t) note->len;
+        ngx_mcp_touch(zone, &l->note_len);
+        l->note_len = (uint32_t) note->len;
     }
 
     ngx_mcp_zone_unlock(zone);
@@ -812,8 +814,8 @@ ngx_mcp_lease_pause(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease,
     r = ngx_mcp_lease_reader_locked(zone, lease, &l);
 
     if (r && r == &l->holder) {
-        ngx_mcp_touch(zone, &l->pause);
-        l->pause = until;
+        ngx_mcp_touch(zone, &l->pause_until);
+        l->pause_until = until;
     }
 
     ngx_mcp_zone_unlock(zone);
@@ -829,7 +831,7 @@ ngx_mcp_lease_signal(ngx_mcp_zone_t *zone, ngx_str_t *key)
 
     l = ngx_mcp_lease_find_locked(zone, key);
 
-    /* a signal stays until a holder takes it; a new holder looks for it */
+    /* a signal stays until a holder handles it; claim() checks for a signal */
 
     if (l && !(l->rec.flags & NGX_MCP_LEASE_SIGNAL)) {
         ngx_mcp_touch(zone, l);
@@ -903,7 +905,7 @@ ngx_mcp_lease_await_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l)
 static ngx_int_t
 ngx_mcp_lease_state_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l)
 {
-    if (l->holder.connected && ngx_mcp_lease_alive_locked(zone, &l->holder)) {
+    if (l->holder.connected && ngx_mcp_lease_renewed_locked(zone, &l->holder)) {
         return NGX_OK;
     }
 
@@ -990,11 +992,11 @@ ngx_mcp_lease_info(ngx_mcp_zone_t *zone, ngx_uint_t n, ngx_pool_t *pool,
     info->ref = ngx_mcp_ref(zone, l);
     info->holder = 0;
     info->held = 0;
-    info->silent = l->last ? ngx_current_msec - (ngx_msec_t) l->last : 0;
+    info->silent = l->active ? ngx_current_msec - (ngx_msec_t) l->active : 0;
     info->fence = l->holder.fence;
     info->consumed = l->consumed;
 
-    if (ngx_mcp_lease_alive_locked(zone, &l->holder)) {
+    if (ngx_mcp_lease_renewed_locked(zone, &l->holder)) {
         info->holder = ngx_mcp_slot(zone, l->holder.worker)->pid;
         info->held = ngx_current_msec - (ngx_msec_t) l->holder.claimed;
     }
@@ -1074,7 +1076,7 @@ ngx_mcp_lease_ring_locked(ngx_mcp_zone_t *zone)
     }
 
     for (i = 0; i < zone->sh->top; i++) {
-        ngx_mcp_slot(zone, i)->leases = 0;
+        ngx_mcp_slot(zone, i)->lease_seen = 0;
     }
 
     ngx_mcp_worker_ring_all_locked(zone, NGX_MCP_RING_LEASES);
@@ -1108,9 +1110,9 @@ ngx_mcp_lease_drain(ngx_mcp_zone_t *zone)
 
 
 /*
- * Finds the next lease that this worker has to look at.  NGX_OK: its key is in
- * *key, the reasons are in *reasons; NGX_AGAIN: call again; NGX_DONE: there are
- * no more.
+ * Finds the next lease for which schema->lease() has to be called in this
+ * worker.  NGX_OK: *key and *reasons are set; NGX_AGAIN: call again; NGX_DONE:
+ * there are no more.
  */
 
 static ngx_int_t
@@ -1147,8 +1149,8 @@ ngx_mcp_lease_next(ngx_mcp_zone_t *zone, ngx_str_t *key, ngx_uint_t *reasons)
         l = ngx_mcp_block(zone, n);
         next = l->news.next;
 
-        w->leases = l->changed;
-        w->lease = n;
+        w->lease_seen = l->changed;
+        w->lease_block = n;
 
         if (ngx_mcp_lease_stale_locked(zone, l)) {
             ngx_mcp_lease_drop_locked(zone, l);
@@ -1179,13 +1181,13 @@ ngx_mcp_lease_next_news_locked(ngx_mcp_zone_t *zone, ngx_mcp_worker_sh_t *w)
     uint32_t             n, prev;
     ngx_mcp_lease_sh_t  *l;
 
-    if (w->leases == 0) {
+    if (w->lease_seen == 0) {
         return zone->sh->news.head;
     }
 
-    l = ngx_mcp_block(zone, w->lease);
+    l = ngx_mcp_block(zone, w->lease_block);
 
-    if (l->rec.block.type == NGX_MCP_LEASE && l->changed == w->leases) {
+    if (l->rec.block.type == NGX_MCP_LEASE && l->changed == w->lease_seen) {
         return l->news.next;
     }
 
@@ -1194,7 +1196,7 @@ ngx_mcp_lease_next_news_locked(ngx_mcp_zone_t *zone, ngx_mcp_worker_sh_t *w)
     for (prev = zone->sh->news.tail; prev; prev = l->news.prev) {
         l = ngx_mcp_block(zone, prev);
 
-        if (l->changed <= w->leases) {
+        if (l->changed <= w->lease_seen) {
             break;
         }
 
@@ -1259,10 +1261,10 @@ ngx_mcp_lease_reasons_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l,
 static ngx_uint_t
 ngx_mcp_lease_stale_locked(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l)
 {
-    if (l->previous.nonce || ngx_mcp_lease_alive_locked(zone, &l->holder)) {
+    if (l->previous.nonce || ngx_mcp_lease_renewed_locked(zone, &l->holder)) {
         return 0;
     }
 
-    return ngx_max(l->since, l->holder.deadline) + NGX_MCP_LEASE_KEEP
+    return ngx_max(l->free_since, l->holder.deadline) + NGX_MCP_LEASE_KEEP
            < ngx_current_msec;
 }

@@ -9,29 +9,30 @@
  *
  * A lease has a key and lives in the zone from ngx_mcp_lease_ensure() to
  * ngx_mcp_lease_drop().  One worker holds it and renews it every second.  A
- * lease is free if it is new or was released, or if its holder died, stalled,
- * or belongs to an older configuration.  For a free lease, schema->lease() is
- * called with NGX_MCP_LEASE_FREE in the workers of the newest configuration,
- * at once and then every second, until a worker claims it.  A lease that no
- * worker claims for NGX_MCP_LEASE_KEEP is removed.  Workers that quit
- * gracefully claim no leases and keep those that they hold.
+ * lease is free if it is new or was released, or if its holder died, did not
+ * renew it in time, or belongs to an older configuration.  For a free lease,
+ * schema->lease() is called with NGX_MCP_LEASE_FREE in the workers of the
+ * newest configuration, at once and then every second, until a worker claims
+ * it.  A lease that no worker claims for NGX_MCP_LEASE_KEEP is removed.
+ * Workers that quit gracefully claim no leases and keep those that they hold.
  *
- * Each claim raises the fence.  A holder takes events under its fence, so that
- * a holder that has lost the lease without knowing it delivers nothing more.
+ * Each claim raises the fence, a number.  A holder consumes events under its
+ * fence, so that a holder that has lost the lease without knowing it delivers
+ * nothing more.
  *
  * A claim by a newer configuration takes the lease from its holder at once,
  * unless that holder is connected and its events have no ids.  Then both read,
  * in an overlap: the previous reader, and the new holder.  The previous reader
- * may take events until NGX_MCP_LEASE_GRACE after the holder connected, or
- * until it releases the lease.  An event that both read is taken once, from
+ * may consume events until NGX_MCP_LEASE_GRACE after the holder connected, or
+ * until it releases the lease.  An event that both read is consumed once, by
  * the reader that reads it first; the n-th of several equal texts of one
- * reader is the n-th of the other.
+ * reader counts as the n-th of the other.
  *
  * Limits of this comparison: a text that only the previous reader read, in the
  * last 2 s before the holder connected, causes an equal text to be dropped
  * that only the holder reads within 3 s after its claim or its connecting.
  * Events that one reader reads more than 2048 events ahead of the other are
- * taken from both.  A holder that becomes a previous reader itself is still
+ * consumed twice.  A holder that becomes a previous reader itself is still
  * compared with its own previous reader until 3 s after its claim.
  */
 
@@ -43,7 +44,7 @@
 
 
 /*
- * ms; a holder renews a lease each NGX_MCP_LEASE_RENEW, and loses a lease that
+ * ms; a holder renews a lease every NGX_MCP_LEASE_RENEW, and loses a lease that
  * it did not renew for NGX_MCP_LEASE_TIME
  */
 #define NGX_MCP_LEASE_TIME      3000
@@ -53,10 +54,10 @@
 #define NGX_MCP_LEASE_GRACE     1000
 #define NGX_MCP_LEASE_KEEP      60000
 
-/* leases of a zone, at most */
+/* the largest number of leases in a zone */
 #define NGX_MCP_LEASES_MAX      4096
 
-/* a longer last event id, or note, is not stored */
+/* bytes; a longer last event id or note is not stored */
 #define NGX_MCP_LEASE_ID_MAX    256
 #define NGX_MCP_LEASE_NOTE_MAX  512
 #define NGX_MCP_LEASE_KEY_MAX   4096
@@ -83,14 +84,18 @@ typedef struct {
 } ngx_mcp_lease_t;
 
 
-/* position that the previous holder left; its texts are in claim()'s pool */
+/*
+ * The state in which the previous holder left the lease.  The texts are in the
+ * pool that was given to ngx_mcp_lease_claim().
+ */
 
 typedef struct {
     ngx_str_t               id;           /* last event id */
     ngx_str_t               note;
-    ngx_msec_t              pause;        /* time of ngx_mcp_lease_pause(), or
-                                             0 */
-    ngx_uint_t              overlap;      /* the previous reader still reads */
+    ngx_msec_t              pause;        /* ngx_current_msec before which not
+                                             to connect, or 0 */
+    ngx_uint_t              overlap;      /* 1: the previous reader still
+                                             reads */
 } ngx_mcp_lease_checkpoint_t;
 
 
@@ -101,30 +106,31 @@ typedef struct {
 ngx_int_t ngx_mcp_lease_ensure(ngx_mcp_zone_t *zone, ngx_str_t *key);
 
 /*
- * Makes a lease, as ngx_mcp_lease_ensure(), for a user of an owner.  A new
- * lease counts for both as long as it exists.  Also NGX_BUSY: the user has as
- * many leases as it may; NGX_DECLINED: the owner has.
+ * Makes a lease, as ngx_mcp_lease_ensure(), for an owner and one of its users.
+ * A new lease counts against the limits of both as long as it exists.  Also
+ * NGX_BUSY: the user's limit is reached; NGX_DECLINED: the owner's limit is
+ * reached.
  */
 
 typedef struct {
     ngx_mcp_ref_t           owner;        /* any record */
     uint32_t                user;         /* hash of the user's name; not 0 */
-    ngx_uint_t              owners;       /* limit of leases of one owner */
-    ngx_uint_t              users;        /* limit of leases of one user */
+    ngx_uint_t              owner_max;    /* most leases of one owner */
+    ngx_uint_t              user_max;     /* most leases of one user */
 } ngx_mcp_lease_share_t;
 
 ngx_int_t ngx_mcp_lease_ensure_shared(ngx_mcp_zone_t *zone, ngx_str_t *key,
     ngx_mcp_lease_share_t *share);
 
 /*
- * Claims a lease for this worker.  NGX_OK: *lease and *left are set, with
+ * Claims a lease for this worker.  NGX_OK: *lease and *checkpoint are set, with
  * texts from pool; NGX_DECLINED: there is no such lease, a live worker of this
  * or a newer configuration holds it, an overlap has not ended, workers of a
  * newer configuration live, or this worker is quitting; NGX_ERROR: no memory.
  */
 ngx_int_t ngx_mcp_lease_claim(ngx_mcp_zone_t *zone, ngx_str_t *key,
     ngx_pool_t *pool, ngx_mcp_lease_t *lease,
-    ngx_mcp_lease_checkpoint_t *left);
+    ngx_mcp_lease_checkpoint_t *checkpoint);
 
 /*
  * Keeps the lease for NGX_MCP_LEASE_TIME.  NGX_OK; NGX_AGAIN: the caller is
@@ -133,18 +139,18 @@ ngx_int_t ngx_mcp_lease_claim(ngx_mcp_zone_t *zone, ngx_str_t *key,
 ngx_int_t ngx_mcp_lease_renew(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease);
 
 /*
- * Says that the holder is connected.  *gap is set if a reader was connected
- * earlier and none is now: unless the holder resumes behind the last event, an
- * unknown number of events may be missing.  In an overlap, the previous reader
- * goes on for NGX_MCP_LEASE_GRACE and then loses the lease.  A holder that
- * never calls this has neither gaps nor overlaps.  NGX_OK; NGX_DECLINED: the
- * lease is lost.
+ * Notes that the holder is connected.  *gap is set if a reader was connected
+ * earlier but no reader was connected until now: unless the holder resumes
+ * after the last event, an unknown number of events may be missing.  In an
+ * overlap, the previous reader goes on for NGX_MCP_LEASE_GRACE and then loses
+ * the lease.  A holder that never calls this has neither gaps nor overlaps.
+ * NGX_OK; NGX_DECLINED: the lease is lost.
  */
 ngx_int_t ngx_mcp_lease_connected(ngx_mcp_zone_t *zone,
     ngx_mcp_lease_t *lease, ngx_uint_t *gap);
 
 /*
- * Says that the holder could not connect yet, so that callers of
+ * Notes that the holder could not connect yet, so that callers of
  * ngx_mcp_lease_await() do not wait for it.  A fence of 0 stands for any
  * holder.  NGX_OK; NGX_DECLINED: a failure is known already, a reader is
  * connected, or the lease is lost.
@@ -152,8 +158,8 @@ ngx_int_t ngx_mcp_lease_connected(ngx_mcp_zone_t *zone,
 ngx_int_t ngx_mcp_lease_failed(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease);
 
 /*
- * Says that the caller's connection broke.  In an overlap, the previous reader
- * loses the lease by this.
+ * Notes that the caller's connection has ended.  In an overlap, the previous
+ * reader loses the lease by this.
  */
 void ngx_mcp_lease_disconnected(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease);
 
@@ -163,16 +169,18 @@ void ngx_mcp_lease_disconnected(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease);
  */
 void ngx_mcp_lease_overlap_end(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease);
 
-/* forgets the last event id, as the source that the holder reads has no ids */
+/* removes the last event id, as the events that the holder reads have no ids */
 void ngx_mcp_lease_clear_id(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease);
 
-/* gives the lease up, so that a worker may claim it; no-op if it was lost */
+/*
+ * releases the lease, so that another worker may claim it; no-op if it is lost
+ */
 void ngx_mcp_lease_release(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease);
 
 /*
- * Removes the lease, as it is not wanted any more; for the previous reader in
- * an overlap this is ngx_mcp_lease_release().  NGX_OK; NGX_AGAIN: the lease
- * was removed, but had been signaled, which the holder has not seen.
+ * Removes the lease, as its work is not needed any more; for the previous
+ * reader in an overlap this is ngx_mcp_lease_release().  NGX_OK; NGX_AGAIN: the
+ * lease was removed, but had a signal that the holder has not handled.
  */
 ngx_int_t ngx_mcp_lease_drop(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease);
 
@@ -184,7 +192,7 @@ ngx_int_t ngx_mcp_lease_drop(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease);
 ngx_int_t ngx_mcp_lease_note(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease,
     ngx_str_t *note);
 
-/* tells the next holder not to connect before this ngx_current_msec */
+/* notes that the next holder must not connect before this ngx_current_msec */
 void ngx_mcp_lease_pause(ngx_mcp_zone_t *zone, ngx_mcp_lease_t *lease,
     ngx_msec_t until);
 
@@ -209,8 +217,8 @@ ngx_int_t ngx_mcp_lease_settled(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref);
 
 
 /*
- * Returns whether workers of a newer configuration live, which then take over
- * the leases.
+ * Returns whether there are live workers of a newer configuration, which then
+ * take over the leases.
  */
 ngx_uint_t ngx_mcp_lease_newer(ngx_mcp_zone_t *zone);
 
@@ -225,13 +233,13 @@ ngx_uint_t ngx_mcp_lease_newer(ngx_mcp_zone_t *zone);
 typedef struct {
     ngx_mcp_ref_t           ref;
     ngx_str_t               key;
-    ngx_pid_t               holder;       /* 0: nobody */
+    ngx_pid_t               holder;       /* 0: there is none */
     ngx_msec_t              held;         /* ms since it was claimed */
-    ngx_msec_t              silent;       /* ms since an event was taken, or
-                                             since the holder claimed or
-                                             connected; 0: none ever did */
+    ngx_msec_t              silent;       /* ms since an event was consumed, or
+                                             the holder claimed or connected;
+                                             0: this never happened */
     uint32_t                fence;        /* number of the last claim */
-    uint64_t                consumed;     /* number of events taken */
+    uint64_t                consumed;     /* number of consumed events */
 } ngx_mcp_lease_info_t;
 
 ngx_int_t ngx_mcp_lease_info(ngx_mcp_zone_t *zone, ngx_uint_t n,

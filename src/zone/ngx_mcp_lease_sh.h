@@ -16,7 +16,7 @@
 #include "ngx_mcp_lease.h"
 
 
-/* a reader that may take events; nonce 0: there is none */
+/* a reader that may consume events; nonce 0: there is none */
 
 typedef struct {
     uint32_t                worker;       /* slot of the worker */
@@ -27,14 +27,15 @@ typedef struct {
 
     /* ngx_current_msec */
     uint64_t                claimed;
-    uint64_t                deadline;     /* it loses the lease then, unless it
-                                             renews the lease */
+    uint64_t                deadline;     /* the reader loses the lease then,
+                                             unless it renews the lease */
 } ngx_mcp_reader_sh_t;
 
 
 /* flags of a lease */
 
-#define NGX_MCP_LEASE_SIGNAL    0x01      /* the holder is to be signaled */
+#define NGX_MCP_LEASE_SIGNAL    0x01      /* the holder was signaled, and has
+                                             not handled this yet */
 #define NGX_MCP_LEASE_READ      0x02      /* a reader was connected once */
 #define NGX_MCP_LEASE_MISSED    0x04      /* the previous reader died in the
                                              overlap */
@@ -42,7 +43,10 @@ typedef struct {
 #define NGX_MCP_LEASE_AWAITED   0x10      /* a worker waits until a reader is
                                              connected */
 
-/* the record of a lease; its text: key, last event id, note */
+/*
+ * The record of a lease.  Text: the key, then NGX_MCP_LEASE_ID_MAX bytes for
+ * the last event id and NGX_MCP_LEASE_NOTE_MAX bytes for the note.
+ */
 
 typedef struct {
     ngx_mcp_record_sh_t     rec;          /* links: in the list of leases;
@@ -55,29 +59,31 @@ typedef struct {
     ngx_mcp_reader_sh_t     holder;
     ngx_mcp_reader_sh_t     previous;     /* previous reader in an overlap */
     uint16_t                key_len;
-    uint16_t                former;       /* worker that lost the lease and is
-                                             to be told so */
-    uint32_t                former_nonce;
-    uint32_t                id;           /* length of the last event id */
-    uint32_t                note;         /* length of the note */
-    uint32_t                fence;        /* fence of the overlap, which tells
-                                             overlaps apart */
-    uint32_t                earlier;      /* fence of an overlap that had not
+    uint16_t                former;       /* worker that lost the lease and has
+                                             to be woken for this */
+    uint32_t                former_nonce; /* nonce of its slot; 0: no worker has
+                                             to be woken */
+    uint32_t                id_len;       /* length of the last event id */
+    uint32_t                note_len;     /* length of the note */
+    uint32_t                overlap;      /* number of the overlap: the fence
+                                             of the holder's claim */
+    uint32_t                earlier;      /* number of an overlap that had not
                                              ended when this one began, or 0 */
-    ngx_mcp_ref_t           left;         /* record of the event that was taken
-                                             last and is not done, or none */
+    ngx_mcp_ref_t           item;         /* outbox item that still delivers
+                                             the last event; block 0: none */
 
     /* times: ngx_current_msec */
 
     uint64_t                joined;       /* when the holder connected in an
                                              overlap; 0: not yet */
-    uint64_t                until;        /* until then, equal texts of both
+    uint64_t                match_until;  /* until then, equal texts of both
                                              readers are one event */
-    uint64_t                since;        /* since when it has no holder */
-    uint64_t                pause;        /* ngx_mcp_lease_pause() */
-    uint64_t                consumed;     /* number of events taken */
-    uint64_t                last;         /* when an event was taken, or the
-                                             holder claimed or connected */
+    uint64_t                free_since;   /* since when it has no holder */
+    uint64_t                pause_until;  /* ngx_mcp_lease_pause() */
+    uint64_t                consumed;     /* number of consumed events */
+    uint64_t                active;       /* when an event was consumed, or the
+                                             holder claimed or connected, the
+                                             last time */
 } ngx_mcp_lease_sh_t;
 
 /* the structure fits into one block */
@@ -87,7 +93,7 @@ typedef char  ngx_mcp_lease_fits[
 
 
 /*
- * ms; two equal texts, one of each reader in an overlap, are taken for the same
+ * ms; two equal texts, one of each reader in an overlap, count as the same
  * event if they come within this time
  */
 
@@ -103,8 +109,8 @@ ngx_mcp_reader_sh_t *ngx_mcp_lease_reader_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_lease_t *lease, ngx_mcp_lease_sh_t **l);
 
 /*
- * Returns the previous reader of an overlap, or NULL.  An overlap whose time is
- * over is ended by this.
+ * Returns the previous reader of an overlap, or NULL.  This function ends an
+ * overlap whose time is over.
  */
 ngx_mcp_reader_sh_t *ngx_mcp_lease_previous_locked(ngx_mcp_zone_t *zone,
     ngx_mcp_lease_sh_t *l);

@@ -12,15 +12,16 @@
 #define NGX_MCP_DRAIN_TASKS      64
 
 /*
- * Most blocks examined in one turn, and most records given up under one hold of
- * the lock, when a worker has died.
+ * When a dead worker is reaped: most blocks examined in one turn, and most
+ * records given up under one hold of the lock.
  */
 #define NGX_MCP_REAP_BLOCKS      8192
 #define NGX_MCP_REAP_BATCH       8
 
 /*
- * ms since the last heartbeat, after which the process of a worker, and then
- * its socket, is tested; a heartbeat is written every second.
+ * ms without a heartbeat, which is written every second: after LATE, other
+ * workers test whether the worker's process exists; after GONE, also whether
+ * its socket accepts a datagram.
  */
 #define NGX_MCP_HEARTBEAT_LATE   2500
 #define NGX_MCP_HEARTBEAT_GONE   10000
@@ -105,8 +106,8 @@ ngx_mcp_worker_join(ngx_mcp_zone_t *zone, ngx_cycle_t *cycle,
 
 
 /*
- * Takes a slot.  A worker that gets none tries again with each sweep.  It does
- * not exit, as nginx starts no new worker in its place.
+ * Claims a slot.  If none is free, the worker tries again with each sweep.  It
+ * does not exit, as nginx would start no new worker in its place.
  */
 
 static void
@@ -267,8 +268,8 @@ ngx_mcp_worker_due_handler(ngx_event_t *ev)
 
 
 /*
- * Reaps a part in each turn of the event loop, so that clients are served in
- * between.
+ * Reaps a dead worker, a part in each turn of the event loop, so that clients
+ * are served in between.
  */
 
 static void
@@ -302,8 +303,8 @@ ngx_mcp_wake_locked(ngx_mcp_zone_t *zone, ngx_mcp_task_sh_t *task,
     w = ngx_mcp_slot(zone, task->rec.worker);
 
     if (reasons & ~had & NGX_MCP_WAKE_FIRST) {
-        ngx_mcp_touch(zone, &w->first);
-        w->first++;
+        ngx_mcp_touch(zone, &w->nfirst);
+        w->nfirst++;
     }
 
     if (had) {
@@ -339,8 +340,8 @@ ngx_mcp_wake_cancel_locked(ngx_mcp_zone_t *zone, ngx_mcp_task_sh_t *task)
     w = ngx_mcp_slot(zone, task->rec.worker);
 
     if (had & NGX_MCP_WAKE_FIRST) {
-        ngx_mcp_touch(zone, &w->first);
-        w->first--;
+        ngx_mcp_touch(zone, &w->nfirst);
+        w->nfirst--;
     }
 
     ngx_mcp_list_remove(zone, &w->pending, ngx_mcp_number(zone, task),
@@ -349,8 +350,8 @@ ngx_mcp_wake_cancel_locked(ngx_mcp_zone_t *zone, ngx_mcp_task_sh_t *task)
 
 
 /*
- * Wakes the workers whose bits are in the watch, and empties it: a worker sets
- * its bit again when it has read all.
+ * Wakes the workers whose bits are in the watch, and clears these bits: a
+ * worker sets its bit again when it has read all.
  */
 
 void
@@ -381,8 +382,8 @@ ngx_mcp_watch_ring_locked(ngx_mcp_zone_t *zone, uint64_t *watch, uint32_t n,
 
 
 /*
- * Wakes the workers that have this bit.  Several may have it: those that do not
- * watch are woken in vain.
+ * Wakes the workers that have this bit.  Several workers may share a bit: those
+ * that do not watch the record are woken in vain.
  */
 
 static void
@@ -423,7 +424,7 @@ ngx_mcp_watch_locked(ngx_mcp_zone_t *zone, uint64_t *watch)
 }
 
 
-/* the bit stays until the next event if other workers may have it, too */
+/* a bit that other workers may share stays until the next event */
 
 void
 ngx_mcp_unwatch_locked(ngx_mcp_zone_t *zone, uint64_t *watch)
@@ -683,7 +684,7 @@ ngx_mcp_worker_sweep(ngx_mcp_zone_t *zone)
     /* leases expire by time, without a signal */
 
     w = ngx_mcp_slot(zone, zone->worker);
-    w->leases = 0;
+    w->lease_seen = 0;
     w->bits |= NGX_MCP_RING_LEASES;
 
     ngx_mcp_zone_unlock(zone);
@@ -739,9 +740,9 @@ ngx_mcp_worker_dead(ngx_mcp_zone_t *zone, ngx_uint_t worker, uint32_t nonce)
     }
 
     ngx_mcp_touch(zone, &w->state);
-    ngx_mcp_touch(zone, &w->left);
+    ngx_mcp_touch(zone, &w->released);
     w->state = NGX_MCP_WORKER_DEAD;
-    w->left = (w->pid == ngx_pid);
+    w->released = (w->pid == ngx_pid);
 
     /* the leases of the dead worker may be claimed at once */
 
@@ -823,10 +824,11 @@ ngx_mcp_reap_begin(ngx_mcp_zone_t *zone, ngx_mcp_reap_t *reap,
 
 /*
  * Gives up a part of a dead worker's records.  Blocks are examined without the
- * lock, as a dead worker gets no more of them.  A block that seems to be the
- * worker's is examined again under the lock and given up.  A rollback may bring
- * back a block that was missed, so all are examined again then.  If this
- * process dies meanwhile, another one begins anew.
+ * lock, as a dead worker gets no new ones.  A block that seems to be the
+ * worker's is examined again under the lock and given up.  If a transaction is
+ * rolled back meanwhile, it may restore a record of the worker in a block that
+ * was examined before, so all blocks are examined again.  If this process dies
+ * meanwhile, another one begins anew.
  *
  * NGX_OK: all is done, and the slot is free; NGX_AGAIN: more is left;
  * NGX_DECLINED: another process has done it.
@@ -886,7 +888,7 @@ ngx_mcp_reap_next(ngx_mcp_zone_t *zone, ngx_mcp_reap_t *reap)
     }
 
     pid = w->pid;
-    left = w->left;
+    left = w->released;
     ngx_mcp_reap_free_locked(zone, w);
 
     ngx_mcp_zone_unlock(zone);
@@ -961,10 +963,10 @@ ngx_mcp_reap_free_locked(ngx_mcp_zone_t *zone, ngx_mcp_worker_sh_t *w)
 
     ngx_mcp_touch(zone, &w->pending);
     ngx_mcp_touch(zone, &w->state);
-    ngx_mcp_touch(zone, &w->first);
+    ngx_mcp_touch(zone, &w->nfirst);
 
     ngx_memzero(&w->pending, sizeof(ngx_mcp_list_sh_t));
-    w->first = 0;
+    w->nfirst = 0;
     w->state = NGX_MCP_WORKER_FREE;
 
     while (sh->top

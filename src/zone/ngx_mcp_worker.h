@@ -11,7 +11,7 @@
  *
  * If the process of a slot is gone, the first process that notices reaps the
  * slot: after a refused datagram, in the sweep of each second, or when it
- * starts.  That process looks for records of the dead worker without the lock
+ * starts.  That process searches records of the dead worker without the lock
  * (schema->owned()), gives them up a few at a time (schema->reap_locked()),
  * and frees the blocks that the dead worker had staged.
  */

@@ -62,7 +62,7 @@ ngx_mcp_zone_init(ngx_mcp_zone_t *zone, ngx_mcp_schema_t *schema,
 
     shpool->log_nomem = 0;
 
-    /* leaves a few pages to the slab allocator, for other users of the zone */
+    /* a few pages are left to the slab allocator, for other uses of the pool */
 
     pages = shpool->pfree > 8 ? shpool->pfree - 4 : 0;
     size = pages * ngx_pagesize;
@@ -315,7 +315,7 @@ ngx_mcp_zone_empty_locked(ngx_mcp_zone_t *zone)
         w = ngx_mcp_slot(zone, i);
         ngx_memzero(&w->pending, sizeof(ngx_mcp_list_sh_t));
         w->staged = 0;
-        w->first = 0;
+        w->nfirst = 0;
     }
 
     sh->generation += 0x10001;
@@ -357,9 +357,9 @@ ngx_mcp_zone_spin(ngx_shmtx_t *mutex)
 
 
 /*
- * Takes the mutex without its semaphore: if a process were killed after it gave
- * the lock back and before it posted, the others would sleep for ever.  Nobody
- * holds the lock for longer than some microseconds.
+ * Takes the mutex without its semaphore: if a process were killed between its
+ * release of the lock and its sem_post(), the others would sleep for ever.
+ * Nobody holds the lock for longer than some microseconds.
  */
 
 void
@@ -403,8 +403,8 @@ ngx_mcp_zone_unlock_dead(ngx_shmtx_t *mutex)
 
 /*
  * Returns whether the process is a worker of this nginx that runs no code any
- * more.  Also returns 0 if the system does not tell: /proc may be absent, or
- * show other processes.
+ * more.  Also returns 0 if this is not known: /proc may be absent, or show
+ * other processes.
  */
 
 static ngx_uint_t
@@ -420,9 +420,10 @@ ngx_mcp_process_exits(ngx_pid_t pid)
     unsigned long  flags;
 
     /*
-     * The link "exe" is without a target once the process has given its memory
-     * up.  "stat" is read only then: a reader of "stat" holds the memory for a
-     * moment, and would have to free it if the process gives it up meanwhile.
+     * The link "exe" has no target once the process has released its memory.
+     * "stat" is read only then: the kernel holds the memory while it writes
+     * "stat", and this process would have to free all of that memory if the
+     * exiting one released it meanwhile.
      */
 
     (void) ngx_sprintf(name, "/proc/%P/exe%Z", pid);
@@ -448,7 +449,7 @@ ngx_mcp_process_exits(ngx_pid_t pid)
 
     text[n] = '\0';
 
-    /* behind the name in brackets: state, parent, four numbers, flags */
+    /* after the name in parentheses: state, parent, four numbers, flags */
 
     p = strrchr(text, ')');
 
@@ -466,8 +467,8 @@ ngx_mcp_process_exits(ngx_pid_t pid)
 
 
 /*
- * Undoes the transaction of a process that died.  As the bells that it had yet
- * to ring are lost, all workers are woken to look at everything once.  If this
+ * Undoes the transaction of a process that died.  The dead process may not have
+ * rung some bells, so all workers are woken to look for any work.  If this
  * process dies in here, the next holder of the lock does it all again.
  */
 
@@ -502,7 +503,7 @@ ngx_mcp_zone_recover_locked(ngx_mcp_zone_t *zone)
         if (w->state == NGX_MCP_WORKER_LIVE) {
             w->rung = 0;
             w->overflow = 1;
-            w->leases = 0;
+            w->lease_seen = 0;
             ngx_mcp_worker_ring_locked(zone, i, 0xffffffff);
         }
     }

@@ -42,7 +42,7 @@
  */
 #define NGX_MCP_WAKE_FIRST      0x80000000
 
-/* types of blocks, at most */
+/* the largest number of types of blocks */
 #define NGX_MCP_TYPES           32
 
 
@@ -89,7 +89,8 @@ typedef struct {
 
     /*
      * Makes sure that n blocks are free for the payer; may remove records for
-     * that.  room: what the blocks are for.  NGX_OK; else there is no room.
+     * that.  room: the purpose of the blocks, a number of the layer above.
+     * NGX_OK; else there is no room.
      */
     ngx_int_t             (*reserve_locked)(ngx_mcp_zone_t *zone,
                                 ngx_mcp_ref_t payer, ngx_uint_t room,
@@ -100,7 +101,8 @@ typedef struct {
 
     /*
      * account: returns the block of the payer's account, or 0.  charge and
-     * release: blocks of this type were taken for the account n, or freed.
+     * release: called when blocks of this type were allocated for the account
+     * in block n, or freed.
      */
     uint32_t              (*account_locked)(ngx_mcp_zone_t *zone,
                                 ngx_mcp_ref_t payer);
@@ -130,7 +132,7 @@ typedef struct {
     void                  (*lease)(ngx_mcp_zone_t *zone, ngx_str_t *key,
                                 ngx_uint_t reasons);
 
-    /* called every second; NGX_OK; NGX_AGAIN: is to be called again soon */
+    /* called every second; NGX_OK; NGX_AGAIN: call again soon */
     ngx_int_t             (*sweep)(ngx_mcp_zone_t *zone);
 
     /*
@@ -142,10 +144,10 @@ typedef struct {
 
     /*
      * Called when a worker died.  owned: returns whether a record belongs to
-     * the worker; called also without the lock, so that the record may change
-     * meanwhile.  reap_locked: gives up a record of the worker; returns whether
-     * the record counts as lost.  died: logs how many records were lost, by
-     * type.
+     * the worker; is also called without the lock, so that the record may
+     * change meanwhile.  reap_locked: removes a record of the worker or frees
+     * it for other workers; returns whether the record counts as lost.  died:
+     * logs how many records were lost, by type.
      */
     ngx_uint_t            (*owned)(void *rec, ngx_uint_t worker);
     ngx_uint_t            (*reap_locked)(ngx_mcp_zone_t *zone, void *rec,
@@ -156,15 +158,15 @@ typedef struct {
 
 
 /*
- * A key tells a worker what has changed.  It is one of 64 bits, chosen by the
- * number or hash of the thing that changed, so that several things may have the
- * same key.
+ * A key stands for a thing that has changed.  It is one of 64 bits, chosen by
+ * the number or hash of that thing, so that several things may have the same
+ * key.
  */
 #define NGX_MCP_RING_KEY(hash)  ((uint64_t) 1 << ((hash) & 63))
 #define NGX_MCP_RING_ANY        ((uint64_t) -1)
 
 
-/* a search for the records of a dead worker, which this process gives up */
+/* a search for the records of a dead worker, in which this process reaps it */
 
 typedef struct {
     ngx_uint_t              worker;       /* slot of the dead worker */
@@ -190,8 +192,8 @@ typedef struct {
 
 
 /*
- * What a process knows of a zone.  Each configuration has a structure of its
- * own.
+ * The data of a process about a zone.  Each configuration has its own
+ * structure.
  */
 
 struct ngx_mcp_zone_s {
@@ -201,23 +203,25 @@ struct ngx_mcp_zone_s {
     ngx_mcp_root_sh_t          *root;
     ngx_mcp_schema_t           *schema;
     u_char                     *blocks;        /* address of block 0 */
-    uint64_t                    epoch;         /* number of the configuration;
-                                                  a newer one has a higher
-                                                  number */
+    uint64_t                    epoch;         /* number of the configuration,
+                                                  which grows with each
+                                                  reload */
     ngx_uint_t                  worker;        /* slot of this worker, or
                                                   NGX_MCP_NO_WORKER */
     ngx_msec_t                  resumed;       /* ngx_current_msec at the end of
                                                   the last pause of this worker;
                                                   0: none */
-    ngx_uint_t                  awaits;        /* how many in this process wait
-                                                  for a reader of a lease */
+    ngx_uint_t                  awaits;        /* number of requests in this
+                                                  process that wait until a
+                                                  lease has a reader */
     ngx_mcp_worker_handlers_t  *handlers;
     ngx_log_t                  *log;
     void                       *doorbell;      /* private */
 
     unsigned                    full:2;       /* not 0: room was refused, and
                                                  unlock calls schema->full() */
-    unsigned                    refused:2;    /* why room was refused last */
+    unsigned                    refused:2;    /* why room was refused the last
+                                                 time */
 
     ngx_mcp_reap_t              reap;
 
@@ -246,13 +250,17 @@ ngx_int_t ngx_mcp_zone_init(ngx_mcp_zone_t *zone, ngx_mcp_schema_t *schema,
     ngx_uint_t workers, ngx_uint_t reuse);
 
 /*
- * The least size of a zone for this number of workers, which may be up to
- * NGX_MCP_ZONE_WORKERS.
+ * Returns the minimum size of a zone for this number of workers, which may be
+ * up to NGX_MCP_ZONE_WORKERS.
  */
 size_t ngx_mcp_zone_min_size(ngx_uint_t workers);
 
 #define NGX_MCP_ZONE_WORKERS    8192
 
+/*
+ * lock: if the last holder died, first undoes its transaction.  unlock: ends
+ * the transaction, and rings the bells of workers for which there is work.
+ */
 void ngx_mcp_zone_lock(ngx_mcp_zone_t *zone);
 void ngx_mcp_zone_unlock(ngx_mcp_zone_t *zone);
 
@@ -260,13 +268,13 @@ void ngx_mcp_zone_unlock(ngx_mcp_zone_t *zone);
 void ngx_mcp_zone_current(ngx_mcp_zone_t *zone);
 
 /*
- * Returns whether nginx uses a newer configuration, whose workers may begin
- * later.
+ * Returns whether nginx uses a newer configuration, even if its workers have
+ * not started yet.
  */
 ngx_uint_t ngx_mcp_zone_reloaded(ngx_mcp_zone_t *zone);
 
 
-/* returns a number that is another one each time that the zone is emptied */
+/* returns a number that changes each time that the zone is emptied */
 uint32_t ngx_mcp_zone_generation(ngx_mcp_zone_t *zone);
 
 /*

@@ -19,9 +19,9 @@
  * Every hold of the lock is a transaction: memory is noted in the journal
  * before it is changed (ngx_mcp_touch()), and if the holder dies, the next
  * holder puts the old content back.  These are not noted: counters, heartbeats
- * and bells (in a slot, all from "bits" on), as they are changed without the
- * lock or may be wrong for a moment; and the content of blocks that were free
- * when the transaction began.
+ * and bells (the members of a slot from "bits" on), as they are changed without
+ * the lock or may be wrong for a moment; and the content of blocks that were
+ * free when the transaction began.
  */
 
 #ifndef _NGX_MCP_ZONE_SH_H_INCLUDED_
@@ -37,10 +37,11 @@
 #define NGX_MCP_BLOCK_HEAD    16
 #define NGX_MCP_BLOCK_DATA    (NGX_MCP_BLOCK_SIZE - NGX_MCP_BLOCK_HEAD)
 
-/* a text of more blocks is staged: its blocks are taken in batches */
+/* a text of more blocks is staged: its blocks are allocated in batches */
 #define NGX_MCP_BLOCKS_SMALL  8
 #define NGX_MCP_BLOCKS_BATCH  64
-#define NGX_MCP_BLOCKS_NOTES  64          /* bytes of the journal for one */
+#define NGX_MCP_BLOCKS_NOTES  64          /* bytes of the journal that the
+                                             allocation of one block needs */
 #define NGX_MCP_BLOCKS_MAX    65535
 
 /* slots of workers; old and new workers of a reload have slots together */
@@ -48,23 +49,23 @@
 #define NGX_MCP_SLOTS_MAX     (2 * NGX_MCP_ZONE_WORKERS)
 #define NGX_MCP_SLOTS_STEP    64
 #define NGX_MCP_SLOTS_EACH    8           /* slots for each worker process */
-#define NGX_MCP_SLOTS_SHARE   8           /* slots take at most one part in so
-                                             many of the zone */
+#define NGX_MCP_SLOTS_SHARE   8           /* slots occupy at most 1/8 of the
+                                             zone */
 #define NGX_MCP_SLOT_NONE     0xffff
 
 /* bits of a watch; worker n has bit n modulo this number */
 #define NGX_MCP_WATCH_BITS    256
 #define NGX_MCP_RING          32
 
-/* the journal has one part in so many of the zone, within these bounds */
+/* the journal occupies 1/64 of the zone, within these bounds */
 #define NGX_MCP_JOURNAL_SHARE  64
 #define NGX_MCP_JOURNAL_MIN    (32 * 1024)
 #define NGX_MCP_JOURNAL_MAX    (128 * 1024)
 
 
 /*
- * Keeps the order of the journal's stores, as the next process finds them when
- * this one is killed.
+ * Keeps the compiler from reordering stores: if this process is killed, the
+ * next process reads the journal as this one left it.
  */
 
 #if (defined __GNUC__ && (defined __x86_64__ || defined __i386__))
@@ -123,10 +124,11 @@ typedef struct {
 
 typedef struct {
     ngx_mcp_record_sh_t     rec;          /* worker: slot of its worker */
-    ngx_mcp_links_sh_t      pending;      /* in the worker's slot */
+    ngx_mcp_links_sh_t      pending;      /* in the list of the worker's slot */
     uint32_t                reasons;      /* why its worker is woken; 0: the
                                              task does not wait */
-    uint32_t                local;        /* number that the worker gave it */
+    uint32_t                local;        /* number by which the worker finds
+                                             its own data of the task */
 } ngx_mcp_task_sh_t;
 
 
@@ -147,24 +149,28 @@ typedef struct {
     uint64_t                epoch;        /* number of its configuration */
     u_char                  name[NGX_MCP_NAME_LEN];  /* of its doorbell */
     ngx_mcp_list_sh_t       pending;      /* tasks that wait */
-    uint32_t                staged;       /* first of the blocks that it fills
-                                             without the lock, or 0 */
-    uint32_t                quitting;
-    uint32_t                first;        /* number of tasks that wait with
+    uint32_t                staged;       /* first of the blocks that the
+                                             worker fills without the lock, or
+                                             0 */
+    uint32_t                quitting;     /* 1: nginx asked the worker to quit
+                                             gracefully */
+    uint32_t                nfirst;       /* number of tasks that wait with
                                              NGX_MCP_WAKE_FIRST */
-    uint32_t                left;         /* the worker gave the slot back
-                                             itself */
+    uint32_t                released;     /* 1: the worker released the slot
+                                             when it exited */
 
     /* not noted in the journal */
 
-    uint32_t                bits;         /* NGX_MCP_RING_*: what to look at */
-    uint32_t                rung;         /* a datagram to it is under way */
+    uint32_t                bits;         /* NGX_MCP_RING_*: work to do */
+    uint32_t                rung;         /* 1: a datagram to the worker was
+                                             sent and is not read yet */
     uint64_t                heartbeat;    /* ngx_current_msec, every second */
     uint64_t                keys;         /* keys of all that changed
                                              (NGX_MCP_RING_KEY()) */
-    uint64_t                leases;       /* serial of the last change of a
-                                             lease that the worker has seen */
-    uint32_t                lease;        /* block of that lease */
+    uint64_t                lease_seen;   /* l->changed of the lease that the
+                                             worker examined last; 0: it has to
+                                             examine all leases */
+    uint32_t                lease_block;  /* block of that lease */
     uint32_t                nring;        /* number of blocks in "ring" */
     uint32_t                overflow;     /* more blocks have news than fit into
                                              "ring" */
@@ -191,7 +197,7 @@ struct ngx_mcp_zone_sh_s {
                                              the first time */
     uint32_t                mask;         /* number of buckets, - 1 */
     uint32_t                recoveries;   /* number of processes that died
-                                             with the lock */
+                                             while they held the lock */
 
     /* the journal; a transaction is under way if noted is not 0 */
 
@@ -202,8 +208,8 @@ struct ngx_mcp_zone_sh_s {
 
     /* from here to epoch: noted with each transaction */
 
-    uint64_t                stamp;        /* last number that was given to put
-                                             things in order */
+    uint64_t                stamp;        /* a counter: later events, changes
+                                             and records get higher stamps */
     uint32_t                blocks;       /* numbers are 1 .. blocks - 1 */
     uint32_t                watermark;    /* blocks from this number on were
                                              never used */
@@ -214,7 +220,8 @@ struct ngx_mcp_zone_sh_s {
                                              this transaction */
     uint32_t                freed_last;   /* last block of that list */
     uint32_t                slots;        /* number of slots */
-    uint32_t                top;          /* slots from this one on are free */
+    uint32_t                top;          /* all slots from this number on are
+                                             free */
     uint32_t                nonces;       /* last nonce that was given */
     uint32_t                spare;
     uint32_t                used[NGX_MCP_TYPES];  /* number of blocks by type */
@@ -250,8 +257,9 @@ struct ngx_mcp_zone_sh_s {
      - 1 - (n))
 
 /*
- * ms since this worker's own heartbeat, after which the worker was paused, and
- * ms after the pause in which other workers resume their work as well
+ * ms; if this worker's own heartbeat is older, the worker was paused, probably
+ * with the whole machine.  For as long after the pause, the worker claims no
+ * lease only because its holder has not renewed it.
  */
 #define NGX_MCP_HEARTBEAT_PAUSE  2000
 
@@ -267,7 +275,7 @@ struct ngx_mcp_zone_sh_s {
     ((sh)->nfree + (sh)->blocks - (sh)->watermark)
 
 
-/* returns the record that a reference names, or NULL */
+/* returns the record of this type that the reference names; NULL: it is gone */
 
 static ngx_inline void *
 ngx_mcp_record(ngx_mcp_zone_t *zone, ngx_mcp_ref_t ref, ngx_uint_t type)

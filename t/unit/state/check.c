@@ -472,7 +472,7 @@ pending_check(ngx_mcp_zone_t *zone)
 
     for (i = 0; i < zone->sh->top; i++) {
         w = ngx_mcp_slot(zone, i);
-        wants += w->first;
+        wants += w->nfirst;
         count += length(zone, &w->pending,
                         offsetof(ngx_mcp_task_sh_t, pending), "pending");
 
@@ -615,7 +615,7 @@ audience_check(ngx_mcp_zone_t *zone, ngx_mcp_audience_sh_t *a)
         e = ngx_mcp_block(zone, n);
 
         if (e->rec.block.type == NGX_MCP_EXTENSION
-            && ngx_mcp_record(zone, e->listed, NGX_MCP_AUDIENCE) == a)
+            && ngx_mcp_record(zone, e->member_of, NGX_MCP_AUDIENCE) == a)
         {
             members++;
         }
@@ -665,8 +665,8 @@ lease_check(ngx_mcp_zone_t *zone, ngx_mcp_lease_sh_t *l)
 {
     reach(zone, ngx_mcp_number(zone, l), NGX_MCP_LEASE);
 
-    if (l->id > NGX_MCP_LEASE_ID_MAX
-        || l->note > NGX_MCP_LEASE_NOTE_MAX
+    if (l->id_len > NGX_MCP_LEASE_ID_MAX
+        || l->note_len > NGX_MCP_LEASE_NOTE_MAX
         || l->rec.len != (uint32_t) NGX_MCP_LEASE_ID_MAX + l->key_len
                          + NGX_MCP_LEASE_NOTE_MAX)
     {

@@ -3034,7 +3034,7 @@ join(const char *endpoint, const char *tenant, const char *what,
     d.text = env_str(text);
     d.endpoint = endpoint ? &ep : NULL;
     d.tenant = tenant ? &tn : NULL;
-    d.what = env_str(what);
+    d.coalesce_key = env_str(what);
     d.time = 500;
     d.counts[0] = d.text.len ? 1 : 0;
     d.count = count ? count : 1;
@@ -3217,8 +3217,8 @@ join_two(const char *first, const char *second)
 
     for (i = 0; i < 2; i++) {
         d[i].endpoint = &e;
-        d[i].what = d[i].text;
-        d[i].what.len = 1;
+        d[i].coalesce_key = d[i].text;
+        d[i].coalesce_key.len = 1;
         d[i].addressed = 1;
         d[i].time = i ? 100000 : 500;
         d[i].count = 1;
@@ -3271,7 +3271,7 @@ window_end_tests(void)
     post.deliveries = &d;
     post.n = 1;
     d.ref = a;
-    d.what = env_str("k");
+    d.coalesce_key = env_str("k");
     d.time = 500;
     d.count = 1;
 
@@ -4205,7 +4205,7 @@ asked_tests(void)
     post.n = 1;
     d.endpoint = &endpoint;
     d.topic = t;
-    d.topic.asked = 1;
+    d.topic.existing = 1;
     d.text = env_str("event");
 
     for (i = 0; i < 3200; i++) {
@@ -4393,7 +4393,7 @@ joined_tests(void)
         for (i = 0; i < 160; i++) {
             snprintf(what[i], sizeof(what[i]), "w%u", (unsigned) i);
             d[i].endpoint = &e;
-            d[i].what = env_str(what[i]);
+            d[i].coalesce_key = env_str(what[i]);
             d[i].text = env_str(what[i]);
             d[i].time = 500;
             d[i].count = 1;
@@ -4429,7 +4429,7 @@ joined_tests(void)
 
         d[0].text = env_str("to all");
         d[1].endpoint = &e;
-        d[1].what = env_str("k");
+        d[1].coalesce_key = env_str("k");
         d[1].text = env_str(round ? large : "short");
         d[1].time = 500;
         d[1].count = 1;

@@ -900,7 +900,7 @@ joining(const char *what, const char *text)
     memset(&d, 0, sizeof(d));
     d.text = env_str(text);
     d.endpoint = &endpoint;
-    d.what = env_str(what);
+    d.coalesce_key = env_str(what);
     d.time = 1000;
     d.count = 1;
     d.counts[0] = d.text.len;
