@@ -224,7 +224,7 @@ $r = $s->tool('forever');
 ok($r->{result}{isError}, 'without an end');
 like($r->{result}{content}[0]{text}, qr/too often/, 'it ends at last');
 is($s->call('tools/list')->{error}{code}, -32603, 'a list must not ask');
-like($t->log, qr/\[error\].*"up".*not completed.*where it may not/,
+like($t->log, qr/\[error\].*"up".*not completed.*for a method without/,
      'the log says so');
 
 
