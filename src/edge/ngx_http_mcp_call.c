@@ -13,17 +13,18 @@
 
 
 /*
- * Running calls whose clients have left keep the connection that they came by
- * and one to their upstream.  Together, there are at most an eighth of
- * worker_connections; each takes two connections.  A tenant (or a client
- * without one) has at most mcp_call_limit of them and at most half of all.
+ * A kept call is a running call whose client has left.  It uses two
+ * connections: that of the client's request, and one to the upstream.  A
+ * worker has at most worker_connections divided by this number of kept calls;
+ * a tenant (or a client without one) has at most half of that maximum, and at
+ * most mcp_call_limit.
  */
 
 #define NGX_HTTP_MCP_KEPT_SHARE  8
 
 /*
- * The most calls that a search for a call to cancel passes over, as their
- * clients came back
+ * The most kept calls that are tried when one has to be cancelled; a call whose
+ * client has come back is passed over
  */
 #define NGX_HTTP_MCP_KEPT_READ   8
 
@@ -184,7 +185,7 @@ ngx_http_mcp_call_dispatch(ngx_http_mcp_call_t *call,
 
 
 /*
- * Asks the next answerers if rc, which the last one returned, is NGX_DECLINED.
+ * Tries the next answerers if rc, which the last one returned, is NGX_DECLINED.
  * NGX_OK: *reply is the answer; NGX_AGAIN: the call runs.
  */
 
@@ -205,7 +206,7 @@ ngx_http_mcp_call_ask(ngx_http_mcp_call_t *call, ngx_int_t rc,
             continue;
         }
 
-        /* a running call keeps its answerer until another one takes it */
+        /* a running call keeps its answerer until another one accepts it */
 
         if (call->state == NGX_HTTP_MCP_CALL_NEW) {
             call->answerer = answerer;
@@ -281,7 +282,7 @@ ngx_http_mcp_call_open(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
 
     if (call->state != NGX_HTTP_MCP_CALL_NEW) {
 
-        /* an answerer that was asked before has opened the call */
+        /* an answerer that was tried before has opened the call */
 
         return NGX_AGAIN;
     }
@@ -659,7 +660,7 @@ ngx_http_mcp_call_end(ngx_http_mcp_call_t *call, ngx_http_mcp_reply_t *reply)
 
     r = call->r;
 
-    /* the call counts no more: the client may send its next request at once */
+    /* first of all: the client may send its next request after the answer */
 
     if (call->response != NGX_HTTP_MCP_CALL_STREAM) {
         ngx_http_mcp_call_unregister(call);
@@ -1417,8 +1418,8 @@ ngx_http_mcp_call_keep_running(ngx_http_mcp_call_t *call)
 
 
 /*
- * Returns the key of those calls that count together: a hash of the tenant, or
- * else of the identity, or else of the client's share
+ * Returns the key of those kept calls that are limited together: a hash of the
+ * tenant, or else of the identity, or else of the client's share
  */
 
 static uint64_t
@@ -1455,7 +1456,7 @@ ngx_http_mcp_call_kept_key(ngx_http_mcp_call_t *call)
 }
 
 
-/* returns the oldest call with the key of "call"; *n: number of these calls */
+/* returns the oldest kept call with the key of "call"; *n: number of these */
 
 static ngx_http_mcp_call_t *
 ngx_http_mcp_call_kept_oldest(ngx_http_mcp_call_t *call, ngx_uint_t *n)

@@ -7,9 +7,9 @@
 /*
  * A call: one request of a client from the POST to its answer.
  *
- * An answerer works for the call.  Answerers are asked in the order of
- * ngx_http_mcp_answerers; each may leave the call to the next ones, at once or
- * later.  Events change the state of a call:
+ * An answerer produces the answer of a call.  Answerers are tried in the order
+ * of ngx_http_mcp_answerers; each may decline the call, at once or later, and
+ * the next one is tried then.  Events change the state of a call:
  *
  *   state     event                                        next state
  *
@@ -25,11 +25,11 @@
  * In each state, the response may be unsent, a JSON text in pieces, or a
  * stream.  The answer of an element of a batch goes to the batch.
  *
- * In each state, the client may leave.  Three functions note this in
- * call->left: ngx_http_mcp_call_client_left(), if its connection was closed;
- * ngx_http_mcp_call_write_failed(); and the one called when the stream of the
- * call closes.  A call with a session is kept then, if its answer can be
- * resumed: it runs on, within limits, and its answer waits on the call's line.
+ * In each state, the client may leave.  Three functions set call->left then:
+ * ngx_http_mcp_call_client_left(), if the client's connection was closed;
+ * ngx_http_mcp_call_write_failed(); and the function called when the stream of
+ * the call closes.  A call with a session is kept then, if a client can resume
+ * its answer: it runs on, within limits, and the answer waits on its line.
  * A call without a session is cancelled (NGX_HTTP_MCP_CALL_LEFT).  If too many
  * calls are kept, one of the same tenant or client is abandoned.
  *
@@ -91,7 +91,7 @@ typedef struct {
     /*
      * Starts work on the call.  NGX_OK: *reply is the answer; NGX_AGAIN: the
      * answerer has opened the call and will end it; NGX_DECLINED: the next
-     * answerer is asked; NGX_ERROR: no memory.
+     * answerer is tried; NGX_ERROR: no memory.
      */
     ngx_int_t               (*start)(ngx_http_mcp_call_t *call,
                                 ngx_http_mcp_reply_t *reply);
@@ -109,8 +109,8 @@ typedef struct {
     void                    (*cancel)(ngx_http_mcp_call_t *call);
 
     /*
-     * The client takes more messages (room is 1), or no more for now (0).  r
-     * may be freed then.  May be NULL.
+     * The client can receive more messages (room is 1), or none for now (0).
+     * r may be freed then.  May be NULL.
      */
     void                    (*room)(ngx_http_mcp_call_t *call,
                                 ngx_uint_t room);
@@ -160,7 +160,10 @@ typedef struct {
 /* functions of a batch that its calls use */
 
 typedef struct {
-    /* takes the answer of an element; text is empty if it was cancelled */
+    /*
+     * Adds the answer of an element to the batch; text is empty if the element
+     * was cancelled.
+     */
     void                    (*answer)(ngx_http_mcp_call_t *call,
                                 ngx_str_t *text);
 
@@ -183,7 +186,7 @@ struct ngx_http_mcp_call_s {
     ngx_http_mcp_answerer_t    *answerer;
     void                       *data;         /* belongs to the answerer; NULL
                                                  if its start() failed early */
-    ngx_http_mcp_answerer_t   **next;         /* answerer to be asked next */
+    ngx_http_mcp_answerer_t   **next;         /* answerer to be tried next */
 
     ngx_uint_t                  state;        /* ngx_http_mcp_call_state_e */
     ngx_uint_t                  reason;       /* ..._reason_e */
@@ -202,8 +205,9 @@ struct ngx_http_mcp_call_s {
                                                  upstream for: the subscription
                                                  ends if the call fails; or
                                                  empty */
-    ngx_http_mcp_call_input_t  *input;        /* input of the client that the
-                                                 upstream waits for, or NULL */
+    ngx_http_mcp_call_input_t  *input;        /* input that the upstream
+                                                 requests of the client, or
+                                                 NULL */
     ngx_http_mcp_call_park_t   *park;         /* exclusive session, if a client
                                                  without a session may be asked
                                                  for input during the call; else
@@ -211,16 +215,17 @@ struct ngx_http_mcp_call_s {
     ngx_http_mcp_call_line_t   *line;         /* line that the call reads, or
                                                  NULL */
 
-    ngx_http_mcp_route_t        route;        /* the upstream that is asked, and
-                                                 those to be asked after it */
+    ngx_http_mcp_route_t        route;        /* the upstream in use, and those
+                                                 to be tried after it */
     ngx_int_t                 (*again)(ngx_http_mcp_call_t *call,
                                     ngx_http_mcp_reply_t *reply);
                                               /* sends the call to the next
                                                  upstream of the route, and
                                                  returns as start() does */
     ngx_http_mcp_not_found_t   *not_found;    /* best answer of upstreams that
-                                                 lack the subject; NULL: there
-                                                 is none */
+                                                 lack the subject (see
+                                                 ngx_mcp_message.h); NULL: no
+                                                 such answer came */
 
     ngx_http_mcp_stream_owner_t  owner;       /* handlers for the stream */
     ngx_http_mcp_large_t       *large;        /* first message for the stream
@@ -247,8 +252,8 @@ struct ngx_http_mcp_call_s {
                                                  cached for other callers if the
                                                  upstream allows this */
     uint64_t                    forgotten;    /* ngx_mcp_lists_forgotten() when
-                                                 the call began; a list that
-                                                 passes is not cached if the
+                                                 the call began; the upstream's
+                                                 list is not cached if the
                                                  number has changed since */
 };
 
@@ -346,7 +351,7 @@ ngx_int_t ngx_http_mcp_call_sync(ngx_http_mcp_call_t *call,
     ngx_http_mcp_reply_t *reply);
 
 
-/* choice of the upstream that a call is for (ngx_http_mcp_call_route.c) */
+/* choice of the upstream for a call (ngx_http_mcp_call_route.c) */
 
 /*
  * Finds the upstream.  NGX_AGAIN: it is in call->route; NGX_OK or NGX_ERROR
@@ -399,17 +404,18 @@ ngx_uint_t ngx_http_mcp_call_upstream_message(ngx_http_mcp_call_t *call,
     ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text, ngx_str_t *id);
 
 /*
- * Notes that the upstream has not got the subject of the call, or cannot tell.
- * reply is its answer, with this JSON-RPC code, and x the exchange or NULL;
- * the best of these answers is given if no upstream has the subject.
+ * Records that the upstream lacks the subject of the call, or that it may.
+ * reply is its answer, with this JSON-RPC code, and x the exchange or NULL.  If
+ * no upstream has the subject, the client gets the best of these answers.
  */
 void ngx_http_mcp_call_not_found(ngx_http_mcp_call_t *call,
     ngx_http_mcp_reply_t *reply, ngx_int_t code, ngx_http_mcp_exchange_t *x);
 
 /*
- * Goes on to the next upstream of the route.  NGX_AGAIN: it is to be asked;
- * NGX_OK: none is left, *reply is the best of the noted answers, and *x its
- * exchange; NGX_ERROR: none is left, and no answer was noted.
+ * Goes on to the next upstream of the route.  NGX_AGAIN: the caller sends the
+ * call to it; NGX_OK: there is no further upstream, *reply is the best of the
+ * recorded answers, and *x its exchange; NGX_ERROR: there is no further
+ * upstream, and no answer was recorded.
  */
 ngx_int_t ngx_http_mcp_call_elsewhere(ngx_http_mcp_call_t *call,
     ngx_http_mcp_reply_t *reply, ngx_http_mcp_exchange_t **x);
@@ -418,9 +424,10 @@ ngx_int_t ngx_http_mcp_call_elsewhere(ngx_http_mcp_call_t *call,
 /* functions for answerers */
 
 /*
- * Lets the call begin to run: limits apply, and other workers know the call.
- * NGX_AGAIN: it runs; NGX_OK or NGX_ERROR are for start() to return: *reply is
- * a refusal, or there is no memory.
+ * Makes the call RUNNING: checks the limits, and registers the call in the
+ * zone, where other workers find it.  NGX_AGAIN: the call runs; NGX_OK or
+ * NGX_ERROR are for start() to return: *reply is a refusal, or there is no
+ * memory.
  */
 ngx_int_t ngx_http_mcp_call_open(ngx_http_mcp_call_t *call,
     ngx_http_mcp_reply_t *reply);
@@ -484,7 +491,7 @@ void ngx_http_mcp_call_unsubscribe(ngx_http_mcp_call_t *call);
 
 
 /*
- * Input that an upstream wants of the client (ngx_http_mcp_input.h).
+ * Input that an upstream requests of the client (ngx_http_mcp_input.h).
  * ngx_http_mcp_call_input() is the input() of an upstream request with the
  * call as its data; ..._ask() asks a client with a session, and returns
  * NGX_OK, or NGX_DECLINED if the client cannot be asked; ..._wake() is called
@@ -506,9 +513,9 @@ ngx_int_t ngx_http_mcp_call_input_capable(ngx_http_mcp_call_t *call,
 void ngx_http_mcp_call_input_stop(ngx_http_mcp_call_t *call);
 
 /*
- * Reads the pages that an upstream wants the client to visit from a raw error
- * (-32042) into *input, in r->pool.  NGX_OK; NGX_DECLINED: the error names no
- * pages, or something else; NGX_ERROR: no memory.
+ * Converts the URL elicitations of an upstream's raw error -32042 (2025-11-25)
+ * to requests in *input, in r->pool.  NGX_OK; NGX_DECLINED: the error has no
+ * elicitations, or one that is not valid; NGX_ERROR: no memory.
  */
 ngx_int_t ngx_http_mcp_call_input_pages(ngx_http_mcp_call_t *call,
     ngx_str_t *error, ngx_http_mcp_input_t *input);

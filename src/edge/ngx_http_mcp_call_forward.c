@@ -149,7 +149,10 @@ ngx_http_mcp_answerer_t  ngx_http_mcp_call_forward = {
     .closing = ngx_http_mcp_call_park_end
 };
 
-/* the answerer for a call that is sent, but that the module answers itself */
+/*
+ * The answerer for a call that is sent to the upstream, but that the module
+ * answers itself
+ */
 
 static ngx_http_mcp_answerer_t  ngx_http_mcp_call_syncing = {
     .stop = ngx_http_mcp_forward_stop,
@@ -429,7 +432,7 @@ ngx_http_mcp_forward_wake(ngx_http_mcp_call_t *call, ngx_uint_t why)
 
     if (why & NGX_MCP_WAKE_INPUT && call->input) {
 
-        /* the upstream request waits for nothing else */
+        /* the upstream request waits only for this input */
 
         c = call->r->connection;
 
@@ -950,7 +953,7 @@ ngx_http_mcp_forward_filter(ngx_http_mcp_call_t *call, ngx_str_t *text)
 }
 
 
-/* takes a part of a JSON answer that is too large to be read whole */
+/* handles a piece of a large JSON answer: passes it on or buffers it */
 
 static ngx_int_t
 ngx_http_mcp_forward_piece(ngx_http_mcp_upstream_request_t *ureq,
@@ -975,7 +978,7 @@ ngx_http_mcp_forward_piece(ngx_http_mcp_upstream_request_t *ureq,
     {
         /*
          * The piece has no receiver and is dropped.  Pieces for a stream are
-         * taken even if the client has left, as it may resume the stream for
+         * kept even if the client has left, as it may resume the stream to get
          * the answer.
          */
 
@@ -1473,7 +1476,7 @@ ngx_http_mcp_forward_failed(ngx_http_mcp_call_t *call,
 }
 
 
-/* tells the upstream that nobody waits for the answer any more */
+/* sends notifications/cancelled to the upstream, in a background request */
 
 static ngx_int_t
 ngx_http_mcp_forward_cancelled(ngx_http_mcp_call_t *call)

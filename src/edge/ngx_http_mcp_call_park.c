@@ -18,12 +18,12 @@
 #include "ngx_mcp_splice.h"
 
 
-/* the least number of events that the line of a parked call keeps */
+/* the minimum of events that the line of a parked call can hold */
 #define NGX_HTTP_MCP_PARK_EVENTS  256
 
 /*
- * ms for which a call waits for the GET stream of its upstream session, and
- * for which calls do not wait again for an upstream that was too slow
+ * ms for which a call waits for the GET stream of its upstream session, and ms
+ * for which other calls do not wait for that of an upstream that was too slow
  */
 #define NGX_HTTP_MCP_PARK_STREAM  2000
 #define NGX_HTTP_MCP_PARK_LATE    60000
@@ -35,7 +35,7 @@
 #define NGX_HTTP_MCP_PARK_FIRST   4
 #define NGX_HTTP_MCP_PARK_TRIES   32
 
-/* ms between checks in a quitting worker whether a newer worker is left */
+/* ms between checks in a quitting worker whether a newer worker runs */
 #define NGX_HTTP_MCP_PARK_QUIT    1000
 
 /* ms until the first of these checks at a reload: new workers may begin late */
@@ -200,7 +200,10 @@ ngx_http_mcp_call_park_may(ngx_http_mcp_call_t *call)
 }
 
 
-/* sets *out to the capabilities that let a server ask the client, or empty */
+/*
+ * Sets *out to those capabilities of the client that let a server send it
+ * requests; empty: there are none
+ */
 
 static ngx_int_t
 ngx_http_mcp_call_park_capabilities(ngx_http_mcp_call_t *call, ngx_str_t *out)
@@ -240,7 +243,7 @@ ngx_http_mcp_call_park_declare(ngx_str_t *name, ngx_str_t *value, void *data)
 
     if (ngx_mcp_equal(name, &roots)) {
 
-        /* clients of 2026-07-28 do not tell of changes of their roots */
+        /* clients of 2026-07-28 send no roots/list_changed notifications */
 
         value->data[1] = '}';
         value->len = 2;
@@ -395,8 +398,8 @@ ngx_http_mcp_call_park_join(ngx_http_mcp_call_t *call, ngx_str_t *principal)
 
 /*
  * The handler ready() of an upstream request: waits for the GET stream of the
- * upstream session.  A server may ask on that stream instead of the call's, and
- * its request may be lost if the GET stream is not open yet.
+ * upstream session.  A server may send requests on that stream instead of the
+ * call's; they may be lost if the GET stream is not open yet.
  */
 
 static ngx_int_t
@@ -464,7 +467,7 @@ ngx_http_mcp_call_park_listen(ngx_http_mcp_upstream_request_t *ureq)
     if (left <= 0) {
         worker->stream_late = ngx_current_msec;
 
-        /* log lines must not end with what nginx did before the call */
+        /* log lines must not end with an old "while ..." of nginx */
 
         call->r->connection->log->action = NULL;
 
@@ -520,7 +523,10 @@ ngx_http_mcp_call_park_line_ended(ngx_http_mcp_call_line_t *line)
 }
 
 
-/* takes a message of the upstream's GET stream; requests have module ids */
+/*
+ * Handles a message of the upstream's GET stream; a request has an id of the
+ * module already
+ */
 
 static ngx_int_t
 ngx_http_mcp_call_park_message(ngx_http_mcp_call_line_t *line, ngx_str_t *text,
@@ -765,8 +771,8 @@ ngx_http_mcp_call_park_add(ngx_http_mcp_call_t *call, ngx_str_t *text,
 
 
 /*
- * Ends a round and asks the client.  The client of a parked call is asked by
- * the worker that reads the line for the client's next request.
+ * Ends a round and sends it to the client.  The client of a parked call gets
+ * it from the worker that reads the line for the client's next request.
  */
 
 static void
@@ -1034,7 +1040,7 @@ ngx_http_mcp_call_park_quit(ngx_mcp_zone_t *zone)
 }
 
 
-/* returns whether no worker is left to take the client's next request */
+/* returns whether there is no other worker for the client's next request */
 
 static ngx_uint_t
 ngx_http_mcp_call_park_orphan(ngx_http_mcp_call_t *call)
@@ -1046,7 +1052,7 @@ ngx_http_mcp_call_park_orphan(ngx_http_mcp_call_t *call)
 static void
 ngx_http_mcp_call_park_wait(ngx_http_mcp_call_park_t *park, ngx_msec_t time)
 {
-    /* a worker that is exiting already is not told when nginx itself quits */
+    /* a worker that is exiting already gets no signal when nginx quits */
 
     if (ngx_exiting) {
         time = ngx_min(time, NGX_HTTP_MCP_PARK_QUIT);

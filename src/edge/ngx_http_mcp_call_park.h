@@ -5,13 +5,15 @@
 
 
 /*
- * Calls of clients without a session, where upstreams ask the client.
+ * Calls of clients without a session (2026-07-28) during which an upstream
+ * sends requests to the client.
  *
- * An upstream with sessions asks on the stream of the call (sampling,
- * elicitation, roots) and waits for the answer in its session.  A client
- * without a session gets the question as the answer of its request, and comes
- * back with another request, to any worker.  So a call of a client that may be
- * asked runs in an exclusive session (ngx_mcp_parked.h):
+ * An upstream with sessions sends its requests (sampling, elicitation, roots)
+ * on the stream of the call, and waits for the responses in its session.  A
+ * client without a session gets these requests as the result of its own
+ * request, and gives the responses in another request, to any worker.  So a
+ * call of a client that supports such requests runs in an exclusive session
+ * (ngx_mcp_parked.h):
  *
  *   - The GET stream of the upstream session is held as for a client, in any
  *     worker (ngx_http_mcp_listener.h).  Its messages are put on the general
@@ -49,7 +51,7 @@
 #include "ngx_mcp_parked.h"
 
 
-/* ms for which a round takes further requests after its first one */
+/* ms for which further requests are added to a round after its first one */
 #define NGX_HTTP_MCP_ROUND_TIME  20
 
 
@@ -97,8 +99,8 @@ ngx_int_t ngx_http_mcp_call_park_prepare(ngx_http_mcp_call_t *call,
 ngx_uint_t ngx_http_mcp_call_park_ready(ngx_http_mcp_call_t *call);
 
 /*
- * Takes a request of the upstream, for the round with which the client is
- * asked.  NGX_OK; NGX_DECLINED: the client is not asked.
+ * Adds a request of the upstream to the round that the client will get.
+ * NGX_OK; NGX_DECLINED: the client will not get the request.
  */
 ngx_int_t ngx_http_mcp_call_park_ask(ngx_http_mcp_call_t *call,
     ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text,
@@ -125,8 +127,8 @@ ngx_uint_t ngx_http_mcp_call_park_sent(ngx_http_mcp_call_t *call);
 void ngx_http_mcp_call_park_wake(ngx_http_mcp_call_t *call, ngx_uint_t why);
 
 /*
- * The worker is to quit: its parked calls end once no worker is left that could
- * take the client's next request.
+ * The worker is to quit: its parked calls end once there is no other worker to
+ * which the client's next request could come.
  */
 void ngx_http_mcp_call_park_quit(ngx_mcp_zone_t *zone);
 

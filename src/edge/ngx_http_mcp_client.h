@@ -27,16 +27,16 @@ struct ngx_http_mcp_client_s {
     ngx_str_t                 methods;
 
     /*
-     * Requests have no session: if the client leaves a request, the request is
-     * cancelled, and nobody comes back for the rest of a stream.
+     * Requests have no session: if the client closes the connection, the
+     * request is cancelled, and its stream cannot be resumed.
      */
     ngx_uint_t                sessionless;
 
     /*
      * is() returns whether the client of this request, which is scanned, has
-     * this manner; NULL: any client has it.  scanned() then puts what the
-     * message says of the client into the context; NGX_OK or NGX_ERROR; may be
-     * NULL.
+     * this manner; NULL: any client has it.  scanned() then copies what
+     * the message says about the client to the context; NGX_OK or NGX_ERROR;
+     * may be NULL.
      */
     ngx_uint_t              (*is)(ngx_http_mcp_ctx_t *ctx);
     ngx_int_t               (*scanned)(ngx_http_request_t *r,
@@ -78,8 +78,8 @@ struct ngx_http_mcp_client_s {
                                 ngx_pool_t *pool);
 
     /*
-     * Changes an upstream's answer, of which json is the scan, to what the
-     * client is to get: *text, which is in r->pool then, and *status, the HTTP
+     * Converts an upstream's answer, of which json is the scan, for the
+     * client: sets *text, which is in r->pool then, and *status, the HTTP
      * status if the answer is an error that is alone in its response.  *status
      * at first: that of an upstream of 2026-07-28, else 0.  room: bytes in
      * front of *text that may be written; *text may then stay where it is, and
@@ -120,8 +120,8 @@ struct ngx_http_mcp_client_s {
                                 ngx_pool_t **pool, ngx_str_t *out);
 
     /*
-     * From this revision on, a client whose stream ends early comes back for
-     * the rest; NGX_MCP_REVISION_UNKNOWN: no client does.
+     * From this revision on, a client resumes a stream that ended early;
+     * NGX_MCP_REVISION_UNKNOWN: no client does.
      */
     ngx_uint_t                resumes;
 
@@ -139,8 +139,9 @@ struct ngx_http_mcp_client_s {
     u_char                 *(*retry)(u_char *p, ngx_msec_t time);
 
     /*
-     * Asks the client for input that an upstream wants for the call.  Returns
-     * as input() of an upstream request does; NULL: clients cannot be asked.
+     * Asks the client for input that an upstream requests for the call.
+     * Returns as input() of an upstream request does; NULL: clients cannot be
+     * asked.
      */
     ngx_int_t               (*input)(ngx_http_mcp_call_t *call,
                                 ngx_http_mcp_upstream_request_t *ureq,

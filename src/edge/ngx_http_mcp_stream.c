@@ -32,9 +32,9 @@ typedef struct {
 
 
 /*
- * Events that tell the client of a gap, composed in the scratch memory.  Only
- * the last one has an event id: a client that is cut off before it comes back
- * with an older id, and is told of the gap again.
+ * Events that inform the client of a gap, composed in the scratch memory.  Only
+ * the last one has an event id: a client that loses the connection before it
+ * resumes with an older id, and is informed of the gap again.
  */
 
 typedef struct {
@@ -63,7 +63,7 @@ typedef struct {
 /* the most streams that are ended in one turn */
 #define NGX_HTTP_MCP_DRAIN_TURN   512
 
-/* ms to the next turn when only streams are left that end with their calls */
+/* ms to the next turn if all other streams end with their calls */
 #define NGX_HTTP_MCP_DRAIN_WAIT   3600000
 
 
@@ -168,9 +168,9 @@ ngx_http_mcp_stream_open(ngx_http_request_t *r, uint32_t channel,
 
     /*
      * A parked stream ends with its connection, so no further request may come.
-     * The response to a GET for the general channel does not say so: behind
-     * "Connection: close", some clients take a broken connection for the end of
-     * the response, and do not come back.
+     * The response to a GET for the general channel has no "Connection: close"
+     * all the same: with it, some clients regard a broken connection as the end
+     * of the response, and do not reconnect.
      */
 
     if (s->get && s->conf->stream_park
@@ -393,7 +393,10 @@ ngx_http_mcp_stream_text(ngx_http_mcp_stream_t *s, ngx_str_t *text)
 }
 
 
-/* tells the client that the server ends the stream, and when to come again */
+/*
+ * Writes the end of a stream that the server ends: the result of
+ * subscriptions/listen, or "retry:"
+ */
 
 static ngx_int_t
 ngx_http_mcp_stream_send_end(ngx_http_mcp_stream_t *s)
@@ -485,8 +488,8 @@ ngx_http_mcp_stream_turn(ngx_http_mcp_stream_t *s)
 
 /*
  * Closes a stream that its client is to open again.  Older clients only do so
- * if the response is incomplete.  What a held stream has not sent would be
- * dropped then.
+ * if the response is incomplete; unsent bytes of a held stream would be dropped
+ * then.
  */
 
 static void
@@ -820,7 +823,7 @@ ngx_http_mcp_stream_send(ngx_http_mcp_stream_t *s, ngx_mcp_cursor_t *place,
     rc = ngx_http_mcp_stream_advance(s);
 
     if (rc != NGX_OK) {
-        /* the turn of the stream meets the same error, and closes the stream */
+        /* the turn of the stream gets the same error, and closes the stream */
         ngx_http_mcp_stream_queue(s);
         return NGX_ERROR;
     }
@@ -1233,7 +1236,7 @@ ngx_http_mcp_stream_resync(ngx_http_mcp_stream_t *s, ngx_http_mcp_gap_t *gap,
 }
 
 
-/* adds a notification, whose text a URI ends, unless the URI is empty */
+/* adds a notification; its text ends with the URI, unless that is empty */
 
 static ngx_int_t
 ngx_http_mcp_gap_add(ngx_http_mcp_stream_t *s, ngx_http_mcp_gap_t *gap,

@@ -7,7 +7,7 @@
 /*
  * Streams: SSE responses that are held open.  A stream carries one channel of
  * a session, which is its line: the channel of a call, or the general one.  It
- * takes messages from the channel's log while fewer than mcp_stream_buffer
+ * reads messages from the channel's log while fewer than mcp_stream_buffer
  * bytes are unsent.  It has one of two bodies: held (the request is kept) or
  * parked (an HTTP/1.1 GET gave its request back, and only the connection is
  * left).  Both differ only in writing and closing.
@@ -23,7 +23,7 @@
 #include "ngx_http_mcp_module.h"
 
 
-/* the handlers by which a call is told of the stream of its POST */
+/* handlers of a call, called by the stream of its POST */
 
 typedef struct {
     /* the stream was closed before its line ended; the call owns r again */
@@ -53,9 +53,9 @@ typedef struct {
  * handler returns NGX_DONE as well.
  *
  * The stream of a POST (owner != NULL) ends the response and finalizes r
- * itself at the end of its line, once, even if the exchange runs on; the call
- * is not told, and must not finalize r.  If the response ends for another
- * reason (the client left or takes nothing), the stream calls owner->closed()
+ * itself at the end of its line, once, even if the exchange runs on; it calls
+ * no handler of the call, which must not finalize r.  If the response ends for
+ * another reason (the client left or reads nothing), it calls owner->closed()
  * once, and r belongs to the call again.  Of the functions below, only
  * ngx_http_mcp_stream_close() calls owner->closed().  The stream is gone then,
  * and ctx->stream is NULL.
@@ -73,7 +73,7 @@ ngx_int_t ngx_http_mcp_stream_open(ngx_http_request_t *r, uint32_t channel,
     ngx_http_mcp_stream_owner_t *owner);
 
 /*
- * Tells the stream of a call that a message of len bytes was put on its
+ * Notifies the stream of a call that a message of len bytes was put on its
  * channel at this place; it is written in a later event.  Returns whether the
  * source of messages has to wait for owner->room(), because mcp_stream_buffer
  * bytes are unsent, or the log would soon overwrite unsent messages.
@@ -85,8 +85,8 @@ ngx_uint_t ngx_http_mcp_stream_behind(ngx_http_mcp_stream_t *s,
  * Writes a message that is too large for the log, behind the messages that the
  * log has before its place; flags are NGX_MCP_EVENT_*.  If text is in *memory
  * with room around it, the stream may take over the memory in place of a copy:
- * it sets memory->start to NULL.  NGX_OK: the message was taken; NGX_AGAIN: it
- * was not, as mcp_stream_buffer bytes are unsent: call again after
+ * it sets memory->start to NULL.  NGX_OK: it is accepted; NGX_AGAIN: it is
+ * not, as mcp_stream_buffer bytes are unsent: call again after
  * owner->room(); NGX_ERROR: the stream is about to close.
  */
 ngx_int_t ngx_http_mcp_stream_send(ngx_http_mcp_stream_t *s,
@@ -94,8 +94,8 @@ ngx_int_t ngx_http_mcp_stream_send(ngx_http_mcp_stream_t *s,
     ngx_uint_t flags);
 
 /*
- * Tells the stream that the answer was put on its line.  If bytes are unsent,
- * a copy of text is kept in r->pool, in case the log loses the answer.
+ * Notifies the stream that the answer was put on its line.  If bytes are
+ * unsent, a copy of text is kept in r->pool, in case the log loses the answer.
  */
 void ngx_http_mcp_stream_answer(ngx_http_mcp_stream_t *s, ngx_str_t *text);
 
@@ -108,7 +108,7 @@ void ngx_http_mcp_stream_close(ngx_http_mcp_stream_t *s,
 
 /*
  * Ends the response of a POST and finalizes the request, as at the end of the
- * line; the call is not told.
+ * line; owner->closed() is not called.
  */
 void ngx_http_mcp_stream_done(ngx_http_mcp_stream_t *s);
 
