@@ -47,6 +47,14 @@ my %up = (
                 if $r->{json}{params}{cursor};
             return { resources => [], nextCursor => 'two' };
         })),
+    refuses => Mcp::Upstream->new(Mcp::Upstream::mcp(
+        capabilities => { tools => {}, prompts => {} },
+        'tools/list' => { tools => [] },
+        'prompts/list' => sub {
+            return [http => 429, { 'Content-Type' => 'application/json' },
+                    '{"jsonrpc":"2.0","error":{"code":-32055,"message":"wait"}'
+                    . ',"id":null}'];
+        })),
     first => Mcp::Upstream->new(Mcp::Upstream::modern(
         capabilities => { resources => {} },
         info => { name => 'f', version => '1' },
@@ -89,6 +97,18 @@ server {
         mcp_upstream first /_first protocol=modern;
         mcp_upstream m /_modern protocol=modern;
     }
+    location = /refuses {
+        mcp_endpoint zone=main name=refuses;
+        mcp_upstream up /_refuses prefix=a protocol=legacy;
+    }
+    location = /refuses-single {
+        mcp_endpoint zone=main name=refuses-single;
+        mcp_upstream up /_refuses protocol=legacy;
+    }
+    location = /_refuses {
+        internal;
+        proxy_pass http://127.0.0.1:%%REFUSES%%/;
+    }
     location = /_first { internal; proxy_pass http://127.0.0.1:%%FIRST%%/; }
     location = /_modern { internal; proxy_pass http://127.0.0.1:%%MODERN%%/; }
     location = /_legacy { internal; proxy_pass http://127.0.0.1:%%LEGACY%%/; }
@@ -115,6 +135,20 @@ for my $path (qw(/modern /legacy /both)) {
 
     $r = $m->call('resources/list');
     is(Mcp::Modern::said($r), $single, 'for both eras, as without a list');
+}
+
+# an upstream's error without an id: with the status of the refusal
+
+{
+    my ($merged, $single) = map {
+        my $path = $_;
+        my $r = Mcp::Modern->new($t, path => $path)->call('prompts/list');
+        my $l = $t->session(path => $path)->call('prompts/list');
+
+        join ' ', Mcp::Modern::said($r), $l->{http}{status}, $l->{error}{code};
+    } qw(/refuses /refuses-single);
+
+    is($merged, $single, "a refusal: $single");
 }
 
 wait_for { (() = $t->slurp('errors.log') =~ m{^resources/list}mg) == 7 };

@@ -404,7 +404,7 @@ ngx_uint_t ngx_http_mcp_call_upstream_message(ngx_http_mcp_call_t *call,
     ngx_http_mcp_upstream_request_t *ureq, ngx_str_t *text, ngx_str_t *id);
 
 /*
- * Records that the upstream lacks the subject of the call, or that it may.
+ * Records that the upstream lacks the subject of the call, or may lack it.
  * reply is its answer, with this JSON-RPC code, and x the exchange or NULL.  If
  * no upstream has the subject, the client gets the best of these answers.
  */

@@ -54,7 +54,9 @@ typedef struct {
                                                    log; or NULL */
     ngx_http_mcp_reply_t              reply;    /* error for the client, if no
                                                    upstream has a list */
-    ngx_uint_t                        status;   /* HTTP status of the error of
+    ngx_uint_t                        error;    /* 1: the reply is an answer of
+                                                   the upstream */
+    ngx_uint_t                        status;   /* HTTP status of this answer of
                                                    an upstream of 2026-07-28;
                                                    else 0 */
     ngx_http_mcp_exchange_t          *x;        /* last exchange, or NULL */
@@ -440,12 +442,21 @@ ngx_http_mcp_gather_message(ngx_http_mcp_upstream_request_t *ureq,
         return;
     }
 
+    if (!ngx_mcp_json_same_id(&id, &part->id)) {
+
+        /* a refusal may have an error without an id */
+
+        if (ureq->x->status < NGX_HTTP_SPECIAL_RESPONSE) {
+            ureq->answered = 1;
+            part->why = "an answer with another id";
+        }
+
+        return;
+    }
+
     ureq->answered = 1;
 
-    if (!ngx_mcp_json_same_id(&id, &part->id)) {
-        part->why = "an answer with another id";
-
-    } else if (json->members[NGX_MCP_PATH_ERROR].type == NGX_MCP_JSON_OBJECT) {
+    if (json->members[NGX_MCP_PATH_ERROR].type == NGX_MCP_JSON_OBJECT) {
         ngx_http_mcp_gather_error(part, text);
 
     } else {
@@ -501,6 +512,7 @@ ngx_http_mcp_gather_error(ngx_http_mcp_gather_part_t *part, ngx_str_t *text)
         == NGX_OK)
     {
         part->reply.nparts = 1;
+        part->error = 1;
 
         part->status = (part->ureq->manner == &ngx_http_mcp_modern)
                        ? part->ureq->x->status : 0;
@@ -790,8 +802,8 @@ ngx_http_mcp_gather_none(ngx_http_mcp_call_t *call,
             gather->x = part->x;
             call->ctx->upstream = part->upstream->name;
 
-            return reply->nparts ? ngx_http_mcp_gather_adapt(part, reply)
-                                 : NGX_OK;
+            return part->error ? ngx_http_mcp_gather_adapt(part, reply)
+                               : NGX_OK;
         }
     }
 

@@ -1052,7 +1052,7 @@ ngx_http_mcp_call_park_orphan(ngx_http_mcp_call_t *call)
 static void
 ngx_http_mcp_call_park_wait(ngx_http_mcp_call_park_t *park, ngx_msec_t time)
 {
-    /* a worker that is exiting already gets no signal when nginx quits */
+    /* a worker that is exiting already does not learn that nginx quits */
 
     if (ngx_exiting) {
         time = ngx_min(time, NGX_HTTP_MCP_PARK_QUIT);

@@ -58,7 +58,7 @@ struct ngx_http_mcp_upstream_request_s {
                                                      upstream session; raw, or
                                                      empty */
 
-    /* what a client without a session declares in each request */
+    /* data that a client without a session sends with each request */
     ngx_str_t                         client;     /* raw clientInfo */
     ngx_uint_t                        level;      /* log level */
 

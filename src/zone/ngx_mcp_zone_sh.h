@@ -263,7 +263,7 @@ struct ngx_mcp_zone_sh_s {
  */
 #define NGX_MCP_HEARTBEAT_PAUSE  2000
 
-/* whether this worker's own heartbeat is late */
+/* whether the own heartbeat of this process, a worker, is late */
 #define ngx_mcp_zone_late(zone)                                               \
     (ngx_mcp_slot(zone, (zone)->worker)->heartbeat + NGX_MCP_HEARTBEAT_PAUSE  \
      < ngx_current_msec)
