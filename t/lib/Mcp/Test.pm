@@ -719,10 +719,20 @@ sub conn_on_worker {
         eval {
             $conn = $self->conn(%o);
             $got = $conn->request('GET', '/worker', {}, undef,
-                                  timeout => $stop ? 2 : 5);
+                                  timeout => $stop ? 1 : 5);
         };
 
-        kill 'CONT', @others if $stop;
+        if ($stop) {
+            my %before = map { $_ => switches($_) } @others;
+
+            kill 'CONT', @others;
+
+            # they renew their leases, which end after 3 s
+
+            my $ran = wait_for {
+                !grep { $before{$_} && switches($_) eq $before{$_} } @others;
+            } 2;
+        }
 
         return $conn if $got && $got->{status} == 200
                         && $got->{body} eq $pid;
@@ -730,6 +740,16 @@ sub conn_on_worker {
     }
 
     croak "no connection to worker $pid";
+}
+
+
+# how often a process has waited so far
+
+sub switches {
+    my ($pid) = @_;
+
+    return slurp_file("/proc/$pid/status") =~ /^voluntary\w*:\s*(\d+)/m ? $1
+                                                                         : '';
 }
 
 
